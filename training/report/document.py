@@ -25,22 +25,21 @@ PARTS: Final = Path(__file__).with_name("page")
 """The folder with the page's template, style and scripts."""
 
 SCRIPTS: Final = (
-    "format",
-    "query",
-    "squarify",
-    "layers",
-    "runs",
-    "dom",
-    "lens",
-    "grid",
-    "treemap",
-    "curve",
-    "graph",
-    "decisions",
-    "compared",
-    "evaluation",
-    "sections",
-    "main",
+    "vendor/libraries.js",  # made by tools/report_libraries
+    "format.js",
+    "query.js",
+    "runs.js",
+    "parts.js",
+    "table.js",
+    "grid.js",
+    "treemap.js",
+    "curve.js",
+    "graph.js",
+    "decisions.js",
+    "compared.js",
+    "evaluation.js",
+    "sections.js",
+    "main.js",
 )
 """The scripts in the order in which they run."""
 
@@ -62,7 +61,7 @@ def page(title: str, data: Mapping[str, object]) -> bytes:
 
 def script_text() -> str:
     """All scripts of the page as one."""
-    parts = "\n".join(_part(f"{name}.js") for name in SCRIPTS)
+    parts = "\n".join(map(_part, SCRIPTS))
     return f'(() => {{\n"use strict";\n{parts}}})();'
 
 

@@ -11,13 +11,11 @@ import pytest
 
 from passpilot.training.report.document import PARTS, SCRIPTS, script_text
 
-PURE = ("format", "query", "squarify", "layers", "runs")
-"""The scripts that touch no element."""
 
-
-def node(expression: str, names: tuple[str, ...] = PURE) -> Any:
-    """The value of a JavaScript expression in which the scripts' names are known."""
-    scripts = "\n".join((PARTS / f"{name}.js").read_text() for name in names)
+def node(expression: str) -> Any:
+    """The value of a JavaScript expression in which the names of all scripts but the last are known."""
+    assert SCRIPTS[-1] == "main.js", "it makes the elements of the page"
+    scripts = "\n".join((PARTS / name).read_text() for name in SCRIPTS[:-1])
     code = f'"use strict";\n{scripts}\nconsole.log(JSON.stringify({expression}));'
     done = subprocess.run(["node", "-"], input=code, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
@@ -25,7 +23,7 @@ def node(expression: str, names: tuple[str, ...] = PURE) -> Any:
 
 
 def test_all_scripts_are_one_valid_script() -> None:
-    assert {f"{name}.js" for name in SCRIPTS} == {path.name for path in PARTS.glob("*.js")}
+    assert set(SCRIPTS) == {str(path.relative_to(PARTS)) for path in PARTS.rglob("*.js")}
     done = subprocess.run(
         ["node", "--check", "-"], input=script_text(), capture_output=True, text=True, timeout=60, check=False
     )
@@ -71,8 +69,8 @@ def test_short_names_of_functions() -> None:
 
 
 def test_ticks_are_round_and_inside() -> None:
-    assert node("ticks(0, 97, 5)") == [0, 20, 40, 60, 80]
-    assert node("ticks(-5.2, 7.9, 3)") == [-5, 0, 5]
+    assert node("vendor.scaleLinear([0, 97], [0, 1]).ticks(5)") == [0, 20, 40, 60, 80]
+    assert node("vendor.scaleLinear([-5.2, 7.9], [0, 1]).ticks(3)") == [-5, 0, 5]
 
 
 QUERY = """((text) => {
@@ -109,10 +107,10 @@ def test_the_filter() -> None:
 
 def test_a_treemap_fills_its_box_without_overlaps() -> None:
     sizes = [6000, 1125, 822, 558, 500, 400, 100, 99, 3, 1]
-    placed = node(f"squarify({sizes}, 400, 300)")
-    assert sorted(each["at"] for each in placed) == list(range(len(sizes)))
+    placed = node(f"treemapCells({sizes[::-1]}, (size) => size, 400, 300)")
+    assert [each["item"] for each in placed] == sizes, "the largest comes first"
     for each in placed:
-        assert each["width"] * each["height"] == pytest.approx(sizes[each["at"]] * 120000 / sum(sizes))
+        assert each["width"] * each["height"] == pytest.approx(each["item"] * 120000 / sum(sizes))
         assert -1e-6 <= each["x"] <= 400 - each["width"] + 1e-6
         assert -1e-6 <= each["y"] <= 300 - each["height"] + 1e-6
     middles = [(each["x"] + each["width"] / 2, each["y"] + each["height"] / 2) for each in placed]
@@ -123,7 +121,7 @@ def test_a_treemap_fills_its_box_without_overlaps() -> None:
             if each["x"] < x < each["x"] + each["width"] and each["y"] < y < each["y"] + each["height"]
         ]
         assert len(holders) == 1
-    assert node("squarify([], 10, 10)") == []
+    assert node("treemapCells([], (size) => size, 10, 10)") == []
 
 
 def test_a_graph_is_laid_out_from_callers_to_callees() -> None:

@@ -1,146 +1,182 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Two runs side by side: where their decisions differ. Two evaluations: where their programs differ.
 
-class Compared {
-  constructor(runs, shown) {
-    Object.assign(this, { runs, shown });
-    const [first, second] = likeliestPair(runs);
-    this.pair = [first, second];
-    const names = runs.map((run, at) => [String(at), `${middle(run.name, 40)} (${run.point})`]);
-    this.controls = [0, 1].map((side) =>
-      menu(
-        side ? "and" : "Run",
-        names,
-        String(runs.indexOf(this.pair[side])),
-        (at) => ((this.pair[side] = runs[Number(at)]), this.draw()),
-      ),
-    );
-    this.element = h("div", { class: "card" });
-    this.draw();
-  }
+/** A menu of numbered names. */
+const numbered = (names) => names.map((name, at) => [at, name]);
 
-  draw() {
-    const [first, second] = this.pair;
-    if (first.point !== second.point) {
-      this.element.replaceChildren(
-        h(
-          "p",
-          { class: "empty" },
-          `These runs have decisions of different points, ${first.point} and ${second.point}.`,
-        ),
-      );
-      return;
-    }
-    const joined = joinRuns(first, second);
-    const flows = [
-      [count(joined.common), "decisions in both"],
-      [
-        `${count(joined.different.length)} (${share(joined.different.length, joined.common)})`,
-        "taken differently",
-      ],
-      [count(joined.onlyFirst), `only in ${middle(first.name, 30)}`],
-      [count(joined.onlySecond), `only in ${middle(second.name, 30)}`],
-    ];
-    const top = h(
-      "div",
-      { class: "bar-above" },
-      h(
-        "div",
-        { class: "flow" },
-        flows.map(([value, text]) => h("div", {}, h("b", {}, value), h("span", {}, text))),
-      ),
-      this.turns(joined, first, second),
-    );
-    if (!joined.different.length) {
-      this.element.replaceChildren(
-        top,
-        h(
-          "p",
-          { class: "empty" },
-          joined.common
-            ? "Both runs take all common decisions alike."
-            : "These runs have no decision in common.",
-        ),
-      );
-      return;
-    }
-    const grid = new Grid(this.columns(first, second, joined.different), "Decisions that differ", () => {});
-    this.element.replaceChildren(top, grid.element);
-    grid.show(joined.different.map((_, at) => at));
-  }
-
-  /** How often one advice became another. */
-  turns({ different }, first, second) {
-    const found = new Map();
-    for (const [a, b] of different) {
-      const key = `${first.advice.text(a)} → ${second.advice.text(b)}`;
-      found.set(key, (found.get(key) ?? 0) + 1);
-    }
-    const top = [...found].sort((a, b) => b[1] - a[1]).slice(0, 6);
-    return (
-      top.length > 0 &&
-      h("p", { class: "note" }, top.map(([key, times]) => `${key}: ${count(times)}`).join(" · "))
-    );
-  }
-
-  columns(first, second, pairs) {
-    const keys = ["log", "context", "caller", "callee", "location", "register"]
-      .filter((key) => first.byKey.has(key) && pairs.some(([a]) => first.byKey.get(key).plain(a)))
-      .filter(
-        (key) =>
-          !["log", "context"].includes(key) ||
-          new Set(pairs.map(([a]) => first.byKey.get(key).plain(a))).size > 1,
-      );
-    const places = keys.map((key) => {
-      const column = first.byKey.get(key);
-      const own = {
-        ...column,
-        value: (at) => column.value(pairs[at][0]),
-        text: (at) => column.text(pairs[at][0]),
-        mono: true,
-      };
-      return { ...own, cell: ["caller", "callee"].includes(key) ? named(own) : undefined };
-    });
-    const advice = (run, side) => ({
-      key: `advice${side}`,
-      label: middle(run.name, 18),
-      doc: `The advice of ${run.name}`,
-      isNumber: run.advice.isNumber,
-      least: 140,
-      grows: false,
-      value: (at) => run.advice.value(pairs[at][side]),
-      text: (at) => run.advice.text(pairs[at][side]),
-      cell: (at) =>
-        run.idle
-          ? h(
-              "span",
-              { class: `tag${run.isDone(pairs[at][side]) ? " yes" : ""}` },
-              run.advice.text(pairs[at][side]),
-            )
-          : null,
-    });
-    return [...places, advice(first, 0), advice(second, 1)];
-  }
+/** Two runs; the page has several of the same point. */
+function RunsSection({ runs }) {
+  const [pair, setPair] = useState(() => likeliestPair(runs));
+  const [first, second] = pair.map((at) => runs[at]);
+  const names = numbered(runs.map((run) => `${middle(run.name, 40)} (${run.point})`));
+  const controls = ["Run", "and"].map(
+    (label, side) =>
+      html`
+        <${Menu} label=${label} options=${names} value=${pair[side]}
+          onPick=${(at) => setPair(pair.with(side, at))} />
+      `,
+  );
+  const points = `${first.point} and ${second.point}`;
+  return html`
+    <${Section} id="compared" title="Two runs side by side" controls=${controls}
+      text="Decisions belong together if they have the same module, caller, callee, place and register.">
+      <div class="card">
+        ${
+          first.point === second.point
+            ? html`<${JoinedRuns} key=${pair.join()} first=${first} second=${second} />`
+            : html`<p class="empty">These runs have decisions of different points, ${points}.</p>`
+        }
+      </div>
+    <//>
+  `;
 }
 
-/** The two runs of the same point that share most contexts; the first two if none does. */
-function likeliestPair(runs) {
-  const contexts = new Map(
-    runs.map((run) => [
-      run,
-      new Set(Array.from({ length: Math.min(run.size, 4000) }, (_, row) => run.placeOf(row))),
-    ]),
-  );
-  let best = [runs[0], runs[1]];
-  let most = -1;
-  runs.forEach((first, at) => {
-    for (const second of runs.slice(at + 1)) {
-      if (first.point !== second.point) continue;
-      const [small, large] = [contexts.get(first), contexts.get(second)];
-      let common = 0;
-      for (const each of small) common += large.has(each);
-      if (common > most) [most, best] = [common, [first, second]];
+function JoinedRuns({ first, second }) {
+  const { common, onlyFirst, onlySecond, different } = useMemo(() => joinRuns(first, second), []);
+  const columns = useMemo(() => pairColumns(first, second, different), []);
+  const rows = useMemo(() => different.map((_, at) => at), []);
+  const flows = [
+    [count(common), "decisions in both"],
+    [`${count(different.length)} (${share(different.length, common)})`, "taken differently"],
+    [count(onlyFirst), `only in ${middle(first.name, 30)}`],
+    [count(onlySecond), `only in ${middle(second.name, 30)}`],
+  ];
+  const alike = common
+    ? "Both runs take all common decisions alike."
+    : "These runs have no decision in common.";
+  return html`
+    <div class="bar-above">
+      <div class="flow">
+        ${flows.map(([value, text]) => html`<div><b>${value}</b><span>${text}</span></div>`)}
+      </div>
+      ${rows.length > 0 && html`<p class="note">${turnsInWords(first, second, different)}</p>`}
+    </div>
+    ${
+      rows.length > 0
+        ? html`<${Grid} id="compared-grid" columns=${columns} rows=${rows} caption="Decisions that differ" />`
+        : html`<p class="empty">${alike}</p>`
     }
-  });
+  `;
+}
+
+/** How often one advice became another. */
+function turnsInWords(first, second, different) {
+  const turns = new Map();
+  for (const [a, b] of different) {
+    const turn = `${first.advice.text(a)} → ${second.advice.text(b)}`;
+    turns.set(turn, (turns.get(turn) ?? 0) + 1);
+  }
+  const top = [...turns].sort((a, b) => b[1] - a[1]).slice(0, 6);
+  return top.map(([turn, times]) => `${turn}: ${count(times)}`).join(" · ");
+}
+
+/** The columns of a grid whose rows are the numbers of `pairs`: [row of the first run, row of the second]. */
+function pairColumns(first, second, pairs) {
+  const plain = (key) => new Set(pairs.map(([row]) => first.byKey.get(key)?.plain(row) ?? ""));
+  const places = ["log", "context", "caller", "callee", "location", "register"]
+    .filter(
+      (key) => [...plain(key)].some(Boolean) && (!["log", "context"].includes(key) || plain(key).size > 1),
+    )
+    .map((key) => {
+      const column = first.byKey.get(key);
+      const cell = ["caller", "callee"].includes(key) ? shortNameCell(column) : () => null;
+      return {
+        ...column,
+        mono: true,
+        value: (at) => column.value(pairs[at][0]),
+        text: (at) => column.text(pairs[at][0]),
+        cell: (at) => cell(pairs[at][0]),
+      };
+    });
+  const advice = [first, second].map((run, side) => ({
+    key: `advice${side}`,
+    label: middle(run.name, 18),
+    doc: `The advice of ${run.name}`,
+    isNumber: run.advice.isNumber,
+    least: 140,
+    grows: false,
+    value: (at) => run.advice.value(pairs[at][side]),
+    text: (at) => run.advice.text(pairs[at][side]),
+    cell: (at) => adviceCell(run)(pairs[at][side]),
+  }));
+  return [...places, ...advice];
+}
+
+/** The numbers of the two runs of the same point that share most places; of the first two if none does. */
+function likeliestPair(runs) {
+  const places = runs.map(
+    (run) => new Set(Array.from({ length: Math.min(run.size, 4000) }, (_, row) => run.placeOf(row))),
+  );
+  let [best, most] = [[0, 1], -1];
+  for (let first = 0; first < runs.length; first++)
+    for (let second = first + 1; second < runs.length; second++) {
+      if (runs[first].point !== runs[second].point) continue;
+      const common = [...places[first]].filter((place) => places[second].has(place)).length;
+      if (common > most) [best, most] = [[first, second], common];
+    }
   return best;
+}
+
+/** Two evaluations side by side: the same contender, or two, by program. */
+function EvaluationsSection({ evaluations }) {
+  const [pair, setPair] = useState([0, 1]);
+  const [names, setNames] = useState(() =>
+    pair.map((at) => evaluations[at].evaluation.policies.at(-1) ?? evaluations[at].evaluation.names[0]),
+  );
+  const sides = pair.map((at) => evaluations[at].evaluation);
+  const files = numbered(evaluations.map(({ name }) => middle(name, 30)));
+  const setFile = (side, at) => {
+    setPair(pair.with(side, at));
+    setNames(names.with(side, evaluations[at].evaluation.names[0]));
+  };
+  const controls = sides.map((evaluation, side) => {
+    const contenders = evaluation.names.map((name) => [name, middle(name, 30)]);
+    return html`
+      <${Menu} label=${side ? "and" : "Compare"} options=${files} value=${pair[side]}
+        onPick=${(at) => setFile(side, at)} />
+      <${Menu} label="with" options=${contenders} value=${names[side]}
+        onPick=${(name) => setNames(names.with(side, name))} />
+    `;
+  });
+  return html`
+    <${Section} id="evaluations" title="Two evaluations" controls=${controls}
+      text="The bytes of linked machine code of one contender of each, by program.">
+      <div class="card">
+        <${JoinedEvaluations} key=${[pair, names].join()} sides=${sides} names=${names} />
+      </div>
+    <//>
+  `;
+}
+
+function JoinedEvaluations({ sides, names }) {
+  const linked = sides.map(
+    ({ programs }, side) =>
+      new Map(programs.map(({ name, results }) => [name, results[names[side]]?.linked ?? null])),
+  );
+  const programs = new Set([...linked[0].keys(), ...linked[1].keys()]);
+  const rows = [...programs].map((name) => ({
+    name,
+    before: linked[0].get(name),
+    after: linked[1].get(name),
+  }));
+  const ratio = (row) => row.ratio ?? (row.before && row.after ? row.after / row.before : null);
+  const ratios = rows.map(ratio).filter(Boolean);
+  const total = { name: "geometric mean", ratio: ratios.length > 1 && geometricMean(ratios) };
+  const bytes = (label, key) => {
+    const column = numberColumn(label, (row) => row[key]);
+    return { ...column, text: (row) => (row.ratio ? "" : column.text(row)) };
+  };
+  const columns = [
+    { label: "program", kind: "text", value: (row) => row.name },
+    bytes("first", "before"),
+    bytes("second", "after"),
+    { label: "linked code", kind: "change", value: ratio, text: (row) => change(ratio(row)) },
+  ];
+  const options = {
+    totals: total.ratio ? [total] : [],
+    caption: "Two evaluations by program",
+    sort: { at: 3, falls: false },
+    label: "programs",
+  };
+  return html`<${Table} columns=${columns} rows=${rows} ...${options} />`;
 }

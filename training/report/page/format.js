@@ -80,15 +80,3 @@ function brief(name) {
     short.replace(/[‹›❨❩]/g, (mark) => Object.keys(HIDDEN).find((each) => HIDDEN[each] === mark)) || name
   );
 }
-
-/** About `many` round numbers from `low` to `high`. */
-function ticks(low, high, many) {
-  const span = high - low || 1;
-  const power = 10 ** Math.floor(Math.log10(span / many));
-  const step =
-    [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => span / each <= many) ?? power * 10;
-  const found = [];
-  for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at++)
-    found.push(+(at * step).toPrecision(12));
-  return found;
-}

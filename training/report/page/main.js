@@ -3,108 +3,125 @@
 
 /** The data of the page: gzipped JSON in base64, so that no text in it can be taken for HTML. */
 async function readData() {
-  const bytes = Uint8Array.from(atob(byId("data").textContent.trim()), (each) => each.charCodeAt(0));
+  const bytes = Uint8Array.from(atob(byId("data").textContent.trim()), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return JSON.parse(await new Response(stream).text());
 }
 
-/** The switch between the system's colours, light and dark; the choice is kept if the browser allows it. */
-function setUpTheme() {
-  const button = byId("theme");
-  const icons = {
-    auto: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2v12M11 3.2v9.6",
-    light:
-      "M8 5a3 3 0 1 0 0 6 3 3 0 0 0 0-6" +
-      "M8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1 1M12 12l1 1M3 13l1-1M12 4l1-1",
-    dark: "M13.5 9.6A6 6 0 0 1 6.4 2.5 6 6 0 1 0 13.5 9.6Z",
-  };
-  const words = { auto: "as the system", light: "light", dark: "dark" };
-  const order = ["auto", "light", "dark"];
-  let kept = "auto";
+/** The words and the icon of every theme, in the order of the switch. */
+const THEMES = {
+  auto: ["as the system", "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2v12M11 3.2v9.6"],
+  light: [
+    "light",
+    "M8 5a3 3 0 1 0 0 6 3 3 0 0 0 0-6M8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15" +
+      "M3 3l1 1M12 12l1 1M3 13l1-1M12 4l1-1",
+  ],
+  dark: ["dark", "M13.5 9.6A6 6 0 0 1 6.4 2.5 6 6 0 1 0 13.5 9.6Z"],
+};
+
+/** The choice of a theme that the browser keeps; a browser may forbid files to keep one. */
+function storage(method, ...values) {
   try {
-    kept = localStorage.getItem("passpilot-theme") ?? "auto";
+    return localStorage[method]("passpilot-theme", ...values);
   } catch {
-    /* a browser may forbid it to files */
+    return null;
   }
-  const apply = (theme) => {
-    kept = order.includes(theme) ? theme : "auto";
-    if (kept === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = kept;
-    button.replaceChildren(icon(icons[kept]));
-    button.setAttribute("aria-label", `Colours: ${words[kept]}`);
-    button.title = `Colours: ${words[kept]}`;
+}
+
+/** The switch between the system's colours, light and dark. */
+function ThemeSwitch() {
+  const [theme, setTheme] = useState(() =>
+    Object.hasOwn(THEMES, storage("getItem")) ? storage("getItem") : "auto",
+  );
+  useLayoutEffect(() => {
+    if (theme === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+  }, [theme]);
+  const next = () => {
+    const names = Object.keys(THEMES);
+    const name = names[(names.indexOf(theme) + 1) % names.length];
+    storage("setItem", name);
+    setTheme(name);
   };
-  button.addEventListener("click", () => {
-    apply(order[(order.indexOf(kept) + 1) % order.length]);
-    try {
-      localStorage.setItem("passpilot-theme", kept);
-    } catch {
-      /* as above */
-    }
-  });
-  apply(kept);
+  const [words, shape] = THEMES[theme];
+  const label = `Colours: ${words}`;
+  return html`
+    <button id="theme" class="quiet" type="button" aria-label=${label} title=${label} onClick=${next}>
+      <${Icon} shape=${shape} />
+    </button>
+  `;
+}
+
+function Page({ data }) {
+  const demangled = useMemo(() => new Map(Object.entries(data.demangled)), []);
+  const shown = (name) => demangled.get(name) ?? name;
+  const runs = useMemo(
+    () => data.runs.map((raw) => new Run(raw, data.strings, shown)).filter(({ size }) => size),
+    [],
+  );
+  const several = data.evaluations.length > 1;
+  const evaluations = useMemo(
+    () =>
+      data.evaluations.map(({ name, raw }) => ({
+        name,
+        prefix: several ? `${name}: ` : "",
+        evaluation: new Evaluation(raw),
+      })),
+    [],
+  );
+  const tiles = tilesOf({ data, runs, evaluations });
+  return html`
+    <div class="hero"><h1>${document.title}</h1><p class="lead">${data.about}</p></div>
+    ${tiles.length > 0 && html`<${Tiles} tiles=${tiles} />`}
+    ${evaluations.map(
+      ({ name, ...evaluation }, at) => html`
+        <${EvaluationSection} id="programs${at || ""}" title=${several ? `Programs: ${name}` : "Programs"}
+          ...${evaluation} />
+      `,
+    )}
+    ${several && html`<${EvaluationsSection} evaluations=${evaluations} />`}
+    <${BytesSection} data=${data} shown=${shown} />
+    <${SearchSection} data=${data} />
+    <${UnitsSection} data=${data} />
+    ${data.costs.map((cost, at) => html`<${CostSection} id="costs${at || ""}" ...${{ cost, shown }} />`)}
+    <${ModulesSection} runs=${runs} />
+    <${RunSections} data=${data} runs=${runs} shown=${shown} />
+  `;
+}
+
+/** Links to the sections; that of the section in sight is marked. */
+function Navigation({ sections }) {
+  const [current, setCurrent] = useState(null);
+  useEffect(() => {
+    const observer = new IntersectionObserver(
+      (entries) => {
+        const entry = entries.findLast(({ isIntersecting }) => isIntersecting);
+        if (entry) setCurrent(entry.target);
+      },
+      { rootMargin: "-64px 0px -70% 0px" },
+    );
+    sections.forEach((element) => observer.observe(element));
+  }, []);
+  return sections.map(
+    (element) => html`
+      <a href="#${element.id}" aria-current=${element === current ? "true" : null}>
+        ${element.querySelector("h2").textContent}
+      </a>
+    `,
+  );
 }
 
 function main(data) {
-  const readable = new Map(Object.entries(data.demangled));
-  const shown = (name) => readable.get(name) ?? name;
-  const runs = data.runs.map((raw) => new Run(raw, data.strings, shown)).filter((run) => run.size);
-  const titled = (name) => (data.evaluations.length > 1 ? `${name}: ` : "");
-  const evaluations = data.evaluations.map(({ name, raw }) => ({
-    name,
-    raw,
-    view: new Evaluation(raw, titled(name)),
-  }));
-  byId("about").textContent = data.about;
-  const parts = [
-    tilesOf(data, runs, evaluations),
-    ...evaluations.map(({ name, raw, view }, at) =>
-      section(
-        `programs${at || ""}`,
-        evaluations.length > 1 ? `Programs: ${name}` : "Programs",
-        factsOf(raw),
-        view.controls,
-        view.element,
-      ),
-    ),
-    ...comparedEvaluations(data),
-    ...bytesOf(data, shown),
-    ...searchOf(data),
-    ...unitsOf(data),
-    ...costsOf(data, shown),
-    ...modulesSection(runs),
-    ...decisionsOf(data, runs, shown),
-  ].filter(Boolean);
-  byId("state").remove();
-  const empty = h(
-    "p",
-    { class: "notice" },
-    "There is nothing to show: the inputs have no decision and no result.",
-  );
-  byId("content").append(...(parts.length ? parts : [empty]));
-  setUpNavigation();
+  const content = byId("content");
+  content.replaceChildren();
+  vendor.render(html`<${Page} data=${data} />`, content);
+  const nothing = "There is nothing to show: the inputs have no decision and no result.";
+  if (!content.querySelector("section")) vendor.render(html`<p class="notice">${nothing}</p>`, content);
+  const sections = [...content.querySelectorAll("section[aria-labelledby]")];
+  vendor.render(html`<${Navigation} sections=${sections} />`, byId("nav"));
 }
 
-function setUpNavigation() {
-  const sections = [...document.querySelectorAll("main > section[aria-labelledby]")];
-  const links = new Map(
-    sections.map((each) => [each, h("a", { href: `#${each.id}` }, each.querySelector("h2").textContent)]),
-  );
-  byId("nav").replaceChildren(...links.values());
-  const seen = new IntersectionObserver(
-    (entries) => {
-      for (const { target, isIntersecting } of entries)
-        if (isIntersecting) {
-          links.forEach((link) => link.removeAttribute("aria-current"));
-          links.get(target).setAttribute("aria-current", "true");
-        }
-    },
-    { rootMargin: "-64px 0px -70% 0px" },
-  );
-  sections.forEach((each) => seen.observe(each));
-}
-
-setUpTheme();
+vendor.render(html`<${ThemeSwitch} />`, byId("switch"));
 readData()
   .then(main)
   .catch((error) => {

@@ -4,18 +4,9 @@
 /** One run: the decisions of one or more logs of the same decision point. */
 class Run {
   constructor(raw, strings, shown) {
-    Object.assign(this, {
-      name: raw.name,
-      point: raw.point,
-      site: raw.site,
-      whose: raw.whose,
-      idle: raw.idle,
-      done: raw.done,
-    });
-    Object.assign(this, { total: raw.total, notes: raw.notes ?? [], tallies: raw.tallies ?? [] });
-    this.size = raw.size;
-    this.columns = raw.columns.map((each) => columnOf(each, strings, shown));
-    this.byKey = new Map(this.columns.map((each) => [each.key, each]));
+    Object.assign(this, raw);
+    this.columns = raw.columns.map((column) => columnOf(column, raw.size, strings, shown));
+    this.byKey = new Map(this.columns.map((column) => [column.key, column]));
     this.advice = this.byKey.get("advice");
     this.default = this.byKey.get("default");
   }
@@ -56,19 +47,20 @@ class Run {
 }
 
 /** A column with `value(row)` to sort by, `text(row)` to show and `plain(row)`, the undecorated text. */
-function columnOf(raw, strings, shown) {
-  const values = Array.isArray(raw.values) ? raw.values : new Array(raw.size).fill(raw.values);
+function columnOf(raw, size, strings, shown) {
+  const values = Array.isArray(raw.values) ? raw.values : new Array(size).fill(raw.values);
   const isNumber = raw.kind === "number";
+  const word = (row) => shown(strings[values[row]]);
   return {
     key: raw.key,
-    label: raw.label ?? raw.key,
+    label: raw.key,
     doc: raw.doc ?? "",
     isNumber,
     isFeature: raw.feature === true,
     isWord: raw.kind === "word",
     raw: values,
-    value: isNumber ? (row) => values[row] : (row) => shown(strings[values[row]]),
-    text: isNumber ? (row) => figure(values[row]) : (row) => shown(strings[values[row]]),
+    value: isNumber ? (row) => values[row] : word,
+    text: isNumber ? (row) => figure(values[row]) : word,
     plain: isNumber ? (row) => String(values[row]) : (row) => strings[values[row]],
   };
 }
@@ -76,15 +68,15 @@ function columnOf(raw, strings, shown) {
 /** The decisions at the same places in two runs: `{common, onlyFirst, onlySecond, different: [[a, b]]}`. */
 function joinRuns(first, second) {
   const places = (run) => {
-    const seen = new Map();
-    const found = new Map();
+    const times = new Map();
+    const rows = new Map();
     for (let row = 0; row < run.size; row++) {
       const place = run.placeOf(row);
-      const number = seen.get(place) ?? 0;
-      seen.set(place, number + 1);
-      found.set(`${place}\u0000${number}`, row);
+      const number = times.get(place) ?? 0;
+      times.set(place, number + 1);
+      rows.set(`${place}\u0000${number}`, row);
     }
-    return found;
+    return rows;
   };
   const [left, right] = [places(first), places(second)];
   const different = [];
@@ -98,83 +90,80 @@ function joinRuns(first, second) {
   return { common, onlyFirst: left.size - common, onlySecond: right.size - common, different };
 }
 
+/** The rows of a run by module: [{run, name, rows}]. */
+function modulesOf(run) {
+  const modules = new Map();
+  for (let row = 0; row < run.size; row++) {
+    const name = run.moduleOf(row);
+    if (!modules.has(name)) modules.set(name, { run, name, rows: [] });
+    modules.get(name).rows.push(row);
+  }
+  return [...modules.values()];
+}
+
 /** The call graph of the rows: functions with the calls they make and receive, and edges between them. */
 function callGraph(run, rows) {
   const nodes = new Map();
   const edges = new Map();
   const [callers, callees] = [run.byKey.get("caller"), run.byKey.get("callee")];
-  const node = (name) => {
-    if (!nodes.has(name)) nodes.set(name, { name, made: 0, received: 0, inlined: 0, unlike: 0 });
-    return nodes.get(name);
-  };
+  const entry = (map, key, first) => map.get(key) ?? map.set(key, first).get(key);
+  const node = (name) => entry(nodes, name, { name, made: 0, received: 0, inlined: 0, unlike: 0 });
   for (const row of rows) {
     const [from, to] = [callers.plain(row), callees.plain(row)];
     if (!from || !to) continue;
-    const key = `${from}\u0000${to}`;
-    if (!edges.has(key)) edges.set(key, { from, to, inlined: 0, refused: 0, unlike: 0 });
-    const edge = edges.get(key);
-    const done = run.isDone(row);
-    done ? edge.inlined++ : edge.refused++;
+    const edge = entry(edges, `${from}\u0000${to}`, { from, to, inlined: 0, refused: 0, unlike: 0 });
+    const [done, unlike] = [run.isDone(row), run.isUnlike(row)];
+    edge[done ? "inlined" : "refused"]++;
+    edge.unlike += unlike;
     node(from).made++;
     node(to).received++;
-    if (done) node(to).inlined++;
-    if (run.isUnlike(row)) {
-      edge.unlike++;
-      node(from).unlike++;
-      node(to).unlike++;
-    }
+    node(to).inlined += done;
+    node(from).unlike += unlike;
+    node(to).unlike += unlike;
   }
   return { nodes, edges: [...edges.values()] };
 }
 
 const MOST_EDGES = 90;
 
-/** The edges of a kind: all, inlined, refused, unlike the default. */
-const EDGES = {
-  all: () => true,
-  inlined: (edge) => edge.inlined > 0,
-  refused: (edge) => edge.refused > 0,
-  unlike: (edge) => edge.unlike > 0,
-};
+const edgeWeight = ({ inlined, refused, unlike }) => inlined + refused / 4 + 3 * unlike;
 
 /**
  * At most `most` functions of a graph and the edges of a kind between them: those up to `depth` calls away
- * from `focus`, or those with most such calls.
+ * from `focus`, or those with most such calls. `kind` is inlined, refused, unlike (the default), or all.
  */
-function neighbourhood(whole, focus, depth, most, kind = "all") {
-  const graph = { nodes: whole.nodes, edges: whole.edges.filter(EDGES[kind]) };
+function neighbourhood(graph, focus, depth, most, kind = "all") {
+  const edges = graph.edges.filter((edge) => kind === "all" || edge[kind] > 0);
   const weights = new Map();
-  for (const { from, to, inlined, refused, unlike } of graph.edges)
-    for (const name of [from, to])
-      weights.set(name, (weights.get(name) ?? 0) + inlined + refused / 4 + 3 * unlike);
-  const weight = (name) => weights.get(name) ?? 0;
-  const byWeight = (a, b) => weight(b) - weight(a) || (a < b ? -1 : 1);
-  let chosen;
-  if (focus && graph.nodes.has(focus)) {
-    const near = new Map();
-    for (const { from, to } of graph.edges) {
-      near.set(from, (near.get(from) ?? new Set()).add(to));
-      near.set(to, (near.get(to) ?? new Set()).add(from));
+  const near = new Map();
+  for (const edge of edges)
+    for (const [name, other] of [
+      [edge.from, edge.to],
+      [edge.to, edge.from],
+    ]) {
+      weights.set(name, (weights.get(name) ?? 0) + edgeWeight(edge));
+      near.set(name, (near.get(name) ?? new Set()).add(other));
     }
-    chosen = new Set([focus]);
-    let ring = [focus];
-    for (let step = 0; step < depth && chosen.size < most; step++) {
-      ring = [...new Set(ring.flatMap((name) => [...(near.get(name) ?? [])]))]
-        .filter((name) => !chosen.has(name))
-        .sort(byWeight);
-      ring = ring.slice(0, most - chosen.size);
-      ring.forEach((name) => chosen.add(name));
+  const byWeight = (a, b) => weights.get(b) - weights.get(a) || (a < b ? -1 : 1);
+  let names = [...weights.keys()].sort(byWeight).slice(0, most);
+  if (graph.nodes.has(focus)) {
+    names = [focus];
+    let ring = names;
+    for (let step = 0; step < depth; step++) {
+      const around = new Set(ring.flatMap((name) => [...(near.get(name) ?? [])]));
+      ring = [...around]
+        .filter((name) => !names.includes(name))
+        .sort(byWeight)
+        .slice(0, most - names.length);
+      names = [...names, ...ring];
     }
-  } else chosen = new Set([...weights.keys()].sort(byWeight).slice(0, most));
-  const names = [...chosen];
-  const between = graph.edges.filter(({ from, to }) => chosen.has(from) && chosen.has(to));
-  const rank = ({ inlined, refused, unlike }) => inlined + refused / 4 + 3 * unlike;
+  }
+  const chosen = new Set(names);
+  const between = edges.filter(({ from, to }) => chosen.has(from) && chosen.has(to));
   const isOwn = ({ from, to }) => from === focus || to === focus;
-  const edges = [...between].sort((a, b) => isOwn(b) - isOwn(a) || rank(b) - rank(a)).slice(0, MOST_EDGES);
-  const joined = new Set(edges.flatMap(({ from, to }) => [from, to]));
-  return {
-    names: names.filter((name) => joined.has(name) || name === focus),
-    edges,
-    left: between.length - edges.length,
-  };
+  const kept = between
+    .sort((a, b) => isOwn(b) - isOwn(a) || edgeWeight(b) - edgeWeight(a))
+    .slice(0, MOST_EDGES);
+  const joined = new Set([focus, ...kept.flatMap(({ from, to }) => [from, to])]);
+  return { names: names.filter((name) => joined.has(name)), edges: kept, left: between.length - kept.length };
 }

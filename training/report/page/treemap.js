@@ -4,190 +4,177 @@
 const MOST_CELLS = 420;
 const FULL_COLOUR = 0.4; // a change by this share has the whole colour
 
-/** `functions`: [{name, before, after}]; `labels` name the sides; `rest` is [before, after] of the others. */
-class Treemaps {
-  constructor(functions, labels, rest, shown) {
-    this.shown = shown;
-    this.labels = labels;
-    const size = (each) => Math.max(each.before, each.after);
-    const sorted = functions.filter((each) => size(each) > 0).sort((a, b) => size(b) - size(a));
-    this.functions = sorted.slice(0, MOST_CELLS);
-    const small = sorted.slice(MOST_CELLS);
-    const others = small.reduce((sum, each) => [sum[0] + each.before, sum[1] + each.after], [...rest]);
-    this.others = { name: "", before: others[0], after: others[1], many: small.length };
-    this.functions.push(this.others);
-    this.totals = ["before", "after"].map((side) =>
-      this.functions.reduce((sum, each) => sum + each[side], 0),
-    );
-    this.all = sorted;
-    this.element = h("div", { class: "stack" }, this.maps(), this.changes());
-  }
-
-  maps() {
-    this.cells = [[], []];
-    this.boxes = ["before", "after"].map((side) =>
-      h("div", {
-        class: "map",
-        role: "group",
-        "aria-label": `Functions by size, ${side}`,
-        onkeydown: (event) => this.move(event),
-      }),
-    );
-    const [before, after] = this.totals;
-    const heads = this.labels.map((label, at) =>
-      h(
-        "div",
-        { class: "map-head" },
-        h("span", {}, h("b", {}, label)),
-        h("span", {}, `${count(this.totals[at])} bytes`, at && before ? ` (${change(after / before)})` : ""),
-      ),
-    );
-    this.boxes.forEach((box, side) => onWidth(box, (width) => this.drawSide(side, width)));
-    const legend = h(
-      "div",
-      { class: "legend" },
-      h("span", {}, "smaller ", h("i", { class: "scale" }), " larger"),
-      h("span", {}, "Stripes: only on one side. The areas of both maps have the same scale."),
-    );
-    return h(
-      "div",
-      { class: "card pad stack" },
-      h(
-        "div",
-        { class: "maps" },
-        this.boxes.map((box, at) => h("div", {}, heads[at], box)),
-      ),
-      legend,
-    );
-  }
-
-  drawSide(side, width) {
-    const key = side ? "after" : "before";
-    const most = Math.max(...this.totals, 1);
-    const height = Math.round(Math.max(240, Math.min(460, width * 0.66)) * (this.totals[side] / most));
-    const box = this.boxes[side];
-    box.style.height = `${height}px`;
-    const drawn = this.functions
-      .map((each, at) => ({ each, at }))
-      .filter(({ each }) => each[key] > 0 && each !== this.others);
-    const below = (height * this.others[key]) / (this.totals[side] || 1);
-    const places = squarify(
-      drawn.map(({ each }) => each[key]),
-      width,
-      height - below,
-    );
-    if (below) {
-      drawn.push({ each: this.others, at: this.functions.length - 1 });
-      places.push({ x: 0, y: height - below, width, height: below, at: drawn.length - 1 });
-    }
-    this.cells[side] = [];
-    box.replaceChildren(
-      ...places.map((place, number) => {
-        const { each, at } = drawn[place.at];
-        const cell = this.cell(each, at, place, key);
-        if (number) cell.tabIndex = -1;
-        this.cells[side].push(cell);
-        return cell;
-      }),
-    );
-  }
-
-  cell(each, at, place, key) {
-    const labelled = place.width > 44 && place.height > 17;
-    const name = each.name
-      ? brief(this.shown(each.name))
-      : each.many
-        ? things(each.many, "smaller function")
-        : "other functions";
-    const cell = h(
-      "button",
-      {
-        type: "button",
-        class: each.before && each.after ? null : "gone",
-        "--hue": hueOf(each),
-        "aria-label": labelled ? null : this.told(each),
-        "aria-describedby": "tip",
-        ...tipped(() => this.told(each)),
-        onpointerenter: () => this.light(at, true),
-        onpointerout: () => this.light(at, false),
-      },
-      labelled && h("span", {}, name),
-      labelled && place.height > 33 && h("span", {}, count(each[key])),
-    );
-    cell.dataset.at = at;
-    Object.assign(cell.style, {
-      width: `${place.width}px`,
-      height: `${place.height}px`,
-      transform: `translate(${place.x}px, ${place.y}px)`,
-    });
-    return cell;
-  }
-
-  told(each) {
-    const name = each.name ? this.shown(each.name) : "All other functions";
-    const differs = each.after - each.before;
-    const ratio = each.before && each.after ? `, ${change(each.after / each.before)}` : "";
-    return `${name}\n${count(each.before)} → ${count(each.after)} bytes (${signed(differs)}${ratio})`;
-  }
-
-  light(at, on) {
-    for (const side of this.cells)
-      side.find((cell) => cell.dataset.at === String(at))?.classList.toggle("lit", on);
-  }
-
-  /** Arrow keys walk through the cells by size. */
-  move(event) {
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    const cells = [...event.currentTarget.children];
-    const now = cells.indexOf(event.target);
-    if (!step || now < 0) return;
-    event.preventDefault();
-    const next = cells[Math.max(0, Math.min(cells.length - 1, now + step))];
-    event.target.tabIndex = -1;
-    next.tabIndex = 0;
-    next.focus();
-  }
-
-  changes() {
-    const changed = this.all.filter((each) => each.before !== each.after);
-    if (!changed.length) return h("p", { class: "card empty" }, "No function has changed its size.");
-    const columns = [
-      {
-        label: "function",
-        kind: "mono",
-        value: (row) => this.shown(row.name),
-        text: (row) => middle(brief(this.shown(row.name)), 48),
-        title: (row) => this.shown(row.name),
-      },
-      { label: "before", kind: "number", value: (row) => row.before, text: (row) => count(row.before) },
-      { label: "after", kind: "number", value: (row) => row.after, text: (row) => count(row.after) },
-      {
-        label: "bytes",
-        kind: "number",
-        value: (row) => Math.abs(row.after - row.before),
-        text: (row) => signed(row.after - row.before),
-        tone: (row) => (row.after < row.before ? "good" : "bad"),
-      },
-      {
-        label: "change",
-        kind: "change",
-        value: (row) => (row.before ? row.after / row.before : null),
-        text: (row) => (!row.before ? "new" : row.after ? change(row.after / row.before) : "gone"),
-      },
-    ];
-    const lens = new Lens(columns, changed, {
-      caption: "Functions by change",
-      sort: { at: 3, falls: true },
-      label: "changed functions",
-    });
-    return h("div", { class: "card" }, lens.element);
-  }
+/** Rectangles {x, y, width, height, item} that fill `width` × `height` by `size(item)`, largest first. */
+function treemapCells(items, size, width, height) {
+  if (!items.length) return [];
+  const root = vendor.hierarchy({ items }, (node) => node.items).sum((node) => (node.items ? 0 : size(node)));
+  root.sort((a, b) => b.value - a.value);
+  vendor.treemap().tile(vendor.treemapSquarify.ratio(1)).size([width, height])(root);
+  return root
+    .leaves()
+    .map(({ x0, y0, x1, y1, data }) => ({ x: x0, y: y0, width: x1 - x0, height: y1 - y0, item: data }));
 }
+
+/** `functions`: [{name, before, after}]; `labels` name the sides; `rest` is [before, after] of the others. */
+function Treemaps({ functions, labels, rest, shown }) {
+  const maps = useRef(null);
+  const { sorted, items, others } = useMemo(() => largestFunctions(functions, rest), []);
+  const totals = ["before", "after"].map((side) =>
+    items.reduce((sum, item) => sum + item[side], others[side]),
+  );
+  const light = (event) => {
+    const at = event.type === "pointerover" ? event.target.closest("button")?.dataset.at : null;
+    for (const cell of maps.current.querySelectorAll("button"))
+      cell.classList.toggle("lit", cell.dataset.at === at);
+  };
+  return html`
+    <div class="stack">
+      <div class="card pad stack">
+        <div class="maps" ref=${maps} onPointerOver=${light} onPointerLeave=${light}>
+          ${labels.map(
+            (label, at) => html`<${TreemapSide} ...${{ label, at, totals, items, others, shown }} />`,
+          )}
+        </div>
+        <div class="legend">
+          <span>smaller <i class="scale" /> larger</span>
+          <span>Stripes: only on one side. The areas of both maps have the same scale.</span>
+        </div>
+      </div>
+      <${ChangedFunctions} functions=${sorted} shown=${shown} />
+    </div>
+  `;
+}
+
+/** The functions of any size, largest first; those of them that get a cell; and one item for all others. */
+function largestFunctions(functions, rest) {
+  const size = ({ before, after }) => Math.max(before, after);
+  const sorted = functions.filter(size).sort((a, b) => size(b) - size(a));
+  const small = sorted.slice(MOST_CELLS);
+  const sum = (side, first) => small.reduce((total, item) => total + item[side], first);
+  const others = {
+    name: "",
+    before: sum("before", rest[0]),
+    after: sum("after", rest[1]),
+    many: small.length,
+  };
+  return { sorted, items: sorted.slice(0, MOST_CELLS), others };
+}
+
+function TreemapSide({ label, at, totals, items, others, shown }) {
+  const [box, width] = useWidth();
+  const side = at ? "after" : "before";
+  const height = Math.round(
+    Math.max(240, Math.min(460, width * 0.66)) * (totals[at] / Math.max(...totals, 1)),
+  );
+  const below = (height * others[side]) / (totals[at] || 1);
+  const drawn = items.filter((item) => item[side] > 0);
+  const cells = width ? treemapCells(drawn, (item) => item[side], width, height - below) : [];
+  if (below) cells.push({ x: 0, y: height - below, width, height: below, item: others });
+  const ratio = at && totals[0] ? ` (${change(totals[1] / totals[0])})` : "";
+  const itemOf = (event) => cells[[...box.current.children].indexOf(event.target.closest("button"))]?.item;
+  const tips = tipped((event) => itemOf(event) && sizesInWords(itemOf(event), shown));
+  return html`
+    <div>
+      <div class="map-head"><span><b>${label}</b></span><span>${count(totals[at])} bytes${ratio}</span></div>
+      <div class="map" ref=${box} style=${{ height: `${height}px` }} role="group"
+        aria-label="Functions by size, ${side}" onKeyDown=${moveFocus} ...${tips}>
+        ${cells.map((cell, number) => {
+          const at = items.indexOf(cell.item);
+          return html`<${TreemapCell} ...${{ cell, number, at, side, shown }} />`;
+        })}
+      </div>
+    </div>
+  `;
+}
+
+function TreemapCell({ cell: { x, y, width, height, item }, number, side, shown, at }) {
+  const labelled = width > 44 && height > 17;
+  const others = item.many ? things(item.many, "smaller function") : "other functions";
+  const style = {
+    "--hue": hueOf(item),
+    width: `${width}px`,
+    height: `${height}px`,
+    transform: `translate(${x}px, ${y}px)`,
+  };
+  return html`
+    <button type="button" class=${item.before && item.after ? null : "gone"} style=${style} data-at=${at}
+      tabindex=${number ? -1 : 0} aria-describedby="tip"
+      aria-label=${labelled ? null : sizesInWords(item, shown)}>
+      ${labelled && html`<span>${item.name ? brief(shown(item.name)) : others}</span>`}
+      ${labelled && height > 33 && html`<span>${count(item[side])}</span>`}
+    </button>
+  `;
+}
+
+function sizesInWords({ name, before, after }, shown) {
+  const ratio = before && after ? `, ${change(after / before)}` : "";
+  const sizes = `${count(before)} → ${count(after)} bytes (${signed(after - before)}${ratio})`;
+  return `${name ? shown(name) : "All other functions"}\n${sizes}`;
+}
+
+/** Arrow keys walk through the cells by size. */
+function moveFocus(event) {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  const cells = [...event.currentTarget.children];
+  const now = cells.indexOf(event.target);
+  if (!step || now < 0) return;
+  event.preventDefault();
+  const next = cells[Math.max(0, Math.min(cells.length - 1, now + step))];
+  event.target.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+}
+
+function ChangedFunctions({ functions, shown }) {
+  const changed = functions.filter(({ before, after }) => before !== after);
+  if (!changed.length) return html`<p class="card empty">No function has changed its size.</p>`;
+  const columns = [
+    functionColumn(shown, 48),
+    numberColumn("before", (row) => row.before),
+    numberColumn("after", (row) => row.after),
+    {
+      label: "bytes",
+      kind: "number",
+      value: (row) => Math.abs(row.after - row.before),
+      text: (row) => signed(row.after - row.before),
+      tone: (row) => (row.after < row.before ? "good" : "bad"),
+    },
+    {
+      label: "change",
+      kind: "change",
+      value: (row) => (row.before ? row.after / row.before : null),
+      text: (row) => (!row.before ? "new" : row.after ? change(row.after / row.before) : "gone"),
+    },
+  ];
+  const options = {
+    caption: "Functions by change",
+    sort: { at: 3, falls: true },
+    label: "changed functions",
+  };
+  return html`<div class="card"><${Table} columns=${columns} rows=${changed} ...${options} /></div>`;
+}
+
+/** The column of a table with the short names of functions. */
+const functionColumn = (shown, most) => ({
+  label: "function",
+  kind: "mono",
+  value: (row) => shown(row.name),
+  text: (row) => middle(brief(shown(row.name)), most),
+  title: (row) => shown(row.name),
+});
+
+/** A column of a table with numbers; "–" stands where there is none. */
+const numberColumn = (label, value, words = count) => ({
+  label,
+  kind: "number",
+  value: (row) => value(row) ?? null,
+  text: (row) => ((value(row) ?? null) === null ? "–" : words(value(row))),
+});
 
 /** The colour of a cell: green for smaller, orange for larger, grey for the same. */
 function hueOf({ before, after }) {
   const part = before && after ? (after - before) / before : after ? 1 : -1;
   if (!part) return "var(--cell)";
   const strength = Math.round(25 + 75 * Math.min(1, Math.abs(part) / FULL_COLOUR));
-  return `color-mix(in oklab, ${part < 0 ? "var(--map-good)" : "var(--map-bad)"} ${strength}%, var(--cell))`;
+  return `color-mix(in oklab, var(--map-${part < 0 ? "good" : "bad"}) ${strength}%, var(--cell))`;
 }
