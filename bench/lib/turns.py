@@ -55,6 +55,13 @@ def processor_seconds(command: Sequence[str | Path], folder: Path | None = None)
     return used(command, folder).processor
 
 
+def seconds(run: Callable[[], object]) -> float:
+    """The time of a call on the clock."""
+    began = time.perf_counter()
+    run()
+    return time.perf_counter() - began
+
+
 def thread_seconds(run: Callable[[], object]) -> float:
     """The processor time that a call takes in this thread."""
     began = time.thread_time()

@@ -3,29 +3,24 @@
 
 Each program runs in MLIR's ExecutionEngine at -O3: fused as by MLIR, not at all, by the fastest of
 ``random:0`` to ``random:15``, and by one rule for all programs: to fuse what is not computed more often
-afterwards. The builds run in turns with MLIR's, `--pairs` times, and compute the same numbers. Writes
-bench/results/fuse.json.
-
-usage: python -m bench.measure.mlir.fuse [--pairs 60]
+afterwards. The builds run in turns with MLIR's, `--pairs` times, and compute the same numbers.
 """
 
 from __future__ import annotations
 
-import argparse
 import ctypes
-import json
 import statistics
 import sys
-import time
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 import passpilot
-from bench.lib.records import ROOT
+from bench.lib.arguments import arguments
+from bench.lib.tables import show
+from bench.lib.turns import thread_seconds
 from passpilot import MLIR_FUSE
 
 if TYPE_CHECKING:
@@ -52,19 +47,19 @@ def _operation(name: str, inputs: str, body: str, kinds: str = "parallel paralle
     """An operation of matrices %m… and vectors %v…; `body` computes %r of %x, %y and the old value %o."""
     operands, loops = inputs.split(), kinds.split()
     is_vector = len(loops) == 1 or "reduction" in loops
-    types = [_VECTOR if each.startswith("%v") else _MATRIX for each in operands]
+    types = [_VECTOR if operand.startswith("%v") else _MATRIX for operand in operands]
     column = "#v" if len(loops) == 1 else "#c"
     maps = [column if kind == _VECTOR else "#m" for kind in types] + [column if is_vector else "#m"]
-    made = _VECTOR if is_vector else _MATRIX
+    result = _VECTOR if is_vector else _MATRIX
     arguments = ", ".join(f"{value}: f32" for value in (*("%x", "%y")[: len(operands)], "%o"))
     iterators = ", ".join(f'"{kind}"' for kind in loops)
     output = "%vout" if is_vector else "%mout"
     return f"""{name} = linalg.generic {{indexing_maps = [{", ".join(maps)}], iterator_types = [{iterators}]}}
-      ins({", ".join(operands)} : {", ".join(types)}) outs({output} : {made}) {{
+      ins({", ".join(operands)} : {", ".join(types)}) outs({output} : {result}) {{
     ^bb0({arguments}):
       {body}
       linalg.yield %r : f32
-    }} -> {made}"""
+    }} -> {result}"""
 
 
 EXP: Final = "%r = math.exp %x : f32"
@@ -138,9 +133,7 @@ class Build:
 
     def seconds(self) -> float:
         """The time of one run."""
-        start = time.thread_time()
-        self._engine.invoke("main", *self._arguments)
-        return time.thread_time() - start
+        return thread_seconds(partial(self._engine.invoke, "main", *self._arguments))
 
 
 def rule(obs: Observation) -> bool:
@@ -153,7 +146,7 @@ def speed(build: Build, plain: Build, pairs: int) -> float:
     return statistics.median(plain.seconds() / build.seconds() for _ in range(pairs))
 
 
-def measure(name: str, pairs: int) -> dict[str, float | str]:
+def measure(name: str, pairs: int) -> dict[str, float]:
     """The figures of one program."""
     text = text_of(PROGRAMS[name])
     plain = Build(text, "const:1")
@@ -162,10 +155,9 @@ def measure(name: str, pairs: int) -> dict[str, float | str]:
     for build in (*random, none, ruled):
         if not np.allclose(build.result, plain.result, rtol=1e-4):
             sys.exit(f"{name}: expected the same numbers")
-    best = max(random, key=lambda each: speed(each, plain, 12))
+    best = max(random, key=lambda build: speed(build, plain, 12))
     return {
-        "program": name,
-        "microseconds": statistics.median(plain.seconds() for _ in range(pairs)) * 1e6,
+        "µs": statistics.median(plain.seconds() for _ in range(pairs)) * 1e6,
         "nothing fused": speed(none, plain, pairs),
         f"best of {SEEDS}": speed(best, plain, pairs),
         "the rule": speed(ruled, plain, pairs),
@@ -173,18 +165,9 @@ def measure(name: str, pairs: int) -> dict[str, float | str]:
 
 
 def main() -> None:
-    """Measure, print, and write the figures."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--pairs", type=int, default=60)
-    pairs = parser.parse_args().pairs
-    rows = [measure(name, pairs) for name in PROGRAMS]
-    table = Table(*rows[0], title="speed relative to MLIR's choice, medians of pairs")
-    for row in rows:
-        table.add_row(*(f"{each:.3f}" if isinstance(each, float) else str(each) for each in row.values()))
-    Console(width=110).print(table)
-    results = ROOT / "bench" / "results"
-    results.mkdir(exist_ok=True)
-    (results / "fuse.json").write_text(json.dumps(rows, indent=1))
+    pairs = arguments(__doc__, {"--pairs": 60}).pairs
+    rows = {name: measure(name, pairs) for name in PROGRAMS}
+    show("speed relative to MLIR's choice, medians of pairs", "program", rows)
 
 
 if __name__ == "__main__":

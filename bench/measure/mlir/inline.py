@@ -1,31 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares advised inlining in MLIR with the same bindings' native `inline`, when all calls are accepted.
 
-usage: python -m bench.measure.mlir.inline [--check]
-
 The real modules are the JAX programs of the tests. The generated ones have 2,000 and 20,000 calls of private
 functions, 20 per function. `canonicalize` simplifies. Every run parses the module in a new context; the time
-is the processor time of the pipeline's only thread. Rounds alternate, ratios are of the least times. Writes
-bench/results/mlir_inline.json.
+is the processor time of the pipeline's only thread. Rounds alternate, ratios are of the least times.
 """
 
 from __future__ import annotations
 
 import gc
-import json
 import tempfile
-import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-from rich.console import Console
-from rich.table import Table
+from typing import TYPE_CHECKING, Any, Final
 
 import passpilot
+from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
-from bench.lib.records import ROOT
+from bench.lib.tables import show
+from bench.lib.turns import in_turns, least, thread_seconds
+from bench.measure.mlir.modules import module
 from passpilot.features.mlir.call_graph import call_graphs
 from passpilot.features.mlir.inline import observe
 from passpilot.passes.mlir.inlining.graph import ChangingGraph
@@ -34,19 +29,16 @@ from tests.corpus.modules import MODULES, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
 
     from passpilot.runners.python import Observation
     from passpilot.runners.spec import RunnerLike
 
-FEATURES: Final = "features of a call"
-RESULTS: Final = ROOT / "bench/results"
+NATIVE: Final = "native inline"
+FEATURES: Final = "features of a call, µs"
 REAL_ROUNDS: Final = 15
+PER_CALLER: Final = 20
 GENERATED: Final = ((2_000, 10, 10), (2_000, 50, 5), (20_000, 10, 3))
 """(calls, operations of a callee besides its return, rounds)."""
-
-PER_CALLER: Final = 20
-
 LIMITS: Final = {
     "real": {"bottom-up, const:1": 1.3, "mark-and-run, const:1": 1.15},
     "generated": {"bottom-up, const:1": 2, "mark-and-run, const:1": 1.25},
@@ -66,51 +58,14 @@ class Case:
     rounds: int
 
 
-@dataclass(frozen=True)
-class Row:
-    """One result: the milliseconds of a run and their ratio to native `inline`, or microseconds per call."""
-
-    case: str
-    modules: str
-    kind: str
-    value: float
-    ratio: float = 0.0
-
-
 def cases() -> Iterator[Case]:
     """All modules."""
     for name in MODULES:
         with tempfile.TemporaryDirectory() as folder:
             yield Case(name, "real", unpacked(name, Path(folder)).text, REAL_ROUNDS)
     for calls, size, rounds in GENERATED:
-        yield Case(f"{calls:,} calls, {size} operations", "generated", generated(calls, size), rounds)
-
-
-def generated(calls: int, size: int) -> str:
-    """The text of a module with `calls` calls of functions of `size` operations."""
-    callers = calls // PER_CALLER
-    callees = max(callers // 10, 1)
-    lines = [line for number in range(callees) for line in _callee(number, size)]
-    for caller in range(callers):
-        called = (f"leaf{(7 * caller + call) % callees}" for call in range(PER_CALLER))
-        lines += [
-            f"func.func @f{caller}(%x0: i64, %y: i64) -> i64 {{",
-            *map(_call, range(PER_CALLER), called),
-        ]
-        lines += [f"  func.return %x{PER_CALLER} : i64", "}"]
-    return "\n".join(lines)
-
-
-def _call(number: int, callee: str) -> str:
-    return f"  %x{number + 1} = func.call @{callee}(%x{number}, %y) : (i64, i64) -> i64"
-
-
-def _callee(number: int, size: int) -> Iterator[str]:
-    yield f"func.func private @leaf{number}(%x0: i64, %y: i64) -> i64 {{"
-    for each in range(size):
-        operation = ("addi", "muli", "xori", "subi")[each % 4]
-        yield f"  %x{each + 1} = arith.{operation} %x{each}, %y : i64"
-    yield f"  func.return %x{size} : i64 }}"
+        text = module(calls, PER_CALLER, max(calls // PER_CALLER // 10, 1), size)
+        yield Case(f"{calls:,} calls, {size} operations", "generated", text, rounds)
 
 
 def parsed(text: str) -> Any:
@@ -131,83 +86,73 @@ def native(module: Any) -> None:
     passpilot.mlir.run_pipeline(module, "builtin.module(inline)")
 
 
-def advised(module: Any, *, engine: str, runner: RunnerLike) -> None:
+def advised(engine: str, runner: RunnerLike, module: Any) -> None:
     """Run the advised pass."""
     with MLIR_INLINE.advisor(runner) as advisor:
         passpilot.mlir.run_pipeline(module, f"builtin.module(advised-inline{{engine={engine}}})", [advisor])
 
 
 KINDS: Final[dict[str, Callable[[Any], None]]] = {
-    "native inline": native,
-    "bottom-up, const:1": partial(advised, engine="bottom-up", runner="const:1"),
-    "bottom-up, Python": partial(advised, engine="bottom-up", runner=decide),
-    "mark-and-run, const:1": partial(advised, engine="mark-and-run", runner="const:1"),
-    "mark-and-run, Python": partial(advised, engine="mark-and-run", runner=decide),
+    NATIVE: native,
+    "bottom-up, const:1": partial(advised, "bottom-up", "const:1"),
+    "bottom-up, Python": partial(advised, "bottom-up", decide),
+    "mark-and-run, const:1": partial(advised, "mark-and-run", "const:1"),
+    "mark-and-run, Python": partial(advised, "mark-and-run", decide),
 }
 
 
-def measured(case: Case) -> Iterator[Row]:
-    """The least milliseconds of every kind of inlining."""
-    least = dict.fromkeys(KINDS, float("inf"))
-    for _ in range(case.rounds):
-        for name, run in KINDS.items():
-            module = parsed(case.text)
-            gc.collect()
-            began = time.thread_time()
-            run(module)
-            least[name] = min(least[name], time.thread_time() - began)
-            assert "call @" not in str(module)
-    for name, seconds in least.items():
-        yield Row(case.name, case.kind, name, 1e3 * seconds, seconds / least["native inline"])
+def inlined(text: str, run: Callable[[Any], None]) -> float:
+    """The seconds of inlining all calls of a module."""
+    source = parsed(text)
+    gc.collect()
+    seconds = thread_seconds(partial(run, source))
+    assert "call @" not in str(source)
+    return seconds
 
 
 def feature_cost(text: str) -> float:
     """Microseconds for the features of one call, including counting all functions again."""
-    module = parsed(text)
-    (graph,) = call_graphs(module.operation)
-    began = time.thread_time()
+    source = parsed(text)
+    (graph,) = call_graphs(source.operation)
     count = 0
-    for node in graph.nodes.values():
-        ChangingGraph(graph).recount(node)
-        for call in node.contents.calls:
-            callee = graph.target(call)
-            assert callee is not None, "all are defined"
-            observe(call, node, callee, graph)
-            count += 1
-    return 1e6 * (time.thread_time() - began) / count
 
+    def read() -> None:
+        nonlocal count
+        for node in graph.nodes.values():
+            ChangingGraph(graph).recount(node)
+            for call in node.contents.calls:
+                callee = graph.target(call)
+                assert callee is not None, "all are defined"
+                observe(call, node, callee, graph)
+                count += 1
 
-def bars(rows: list[Row]) -> list[Bar]:
-    """What the figures may be: the worst of the modules of a kind."""
-    made = [
-        Bar(f"{modules} modules, {kind}", _worst(rows, modules, kind), limit, "MLIR's own `inline`")
-        for modules, limits in LIMITS.items()
-        for kind, limit in limits.items()
-    ]
-    return [*made, Bar(f"{FEATURES}, µs", max(row.value for row in rows if row.kind == FEATURES), 15)]
-
-
-def _worst(rows: list[Row], modules: str, kind: str) -> float:
-    return max(row.ratio for row in rows if (row.modules, row.kind) == (modules, kind))
+    return 1e6 * thread_seconds(read) / count
 
 
 def main() -> None:
-    """Measure, print, and write the figures."""
-    table = Table("module", "engine, runner", "time", "to native", title="All calls accepted")
-    rows: list[Row] = []
+    arguments(__doc__, {})
+    worst: dict[tuple[str, str], float] = {}
+    costs = []
     for case in cases():
-        rows += measured(case)
+        runs = {name: partial(inlined, case.text, run) for name, run in KINDS.items()}
+        fastest = least(in_turns(runs, case.rounds))
+        rows = {
+            name: {"ms": 1e3 * seconds, "ratio": seconds / fastest[NATIVE]}
+            for name, seconds in fastest.items()
+        }
+        show(f"{case.name}: all calls accepted", "engine, runner", rows)
+        for name, row in rows.items():
+            worst[case.kind, name] = max(row["ratio"], worst.get((case.kind, name), 0))
         if case.kind == "generated":
-            cost = min(feature_cost(case.text) for _ in range(case.rounds))
-            rows.append(Row(case.name, case.kind, FEATURES, cost))
-    for row in rows:
-        unit = "ms" if row.ratio else "µs"
-        table.add_row(row.case, row.kind, f"{row.value:.1f} {unit}", f"{row.ratio:.2f}" if row.ratio else "")
-    Console().print(table)
-    RESULTS.mkdir(exist_ok=True)
-    written = [asdict(row) for row in rows]
-    (RESULTS / "mlir_inline.json").write_text(json.dumps(written, indent=1) + "\n")
-    settle(*bars(rows))
+            costs.append(min(feature_cost(case.text) for _ in range(case.rounds)))
+    settle(
+        *(
+            Bar(f"{modules} modules, {kind}", worst[modules, kind], limit, "MLIR's own `inline`")
+            for modules, limits in LIMITS.items()
+            for kind, limit in limits.items()
+        ),
+        Bar(FEATURES, max(costs), 15),
+    )
 
 
 if __name__ == "__main__":

@@ -9,23 +9,24 @@ second are measured on a translation unit of a real program, including the code 
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from functools import partial
+from typing import Final
 
 import passpilot
+from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.corpus import built
+from bench.lib.peers import first_line, process
+from bench.lib.tables import show_rows
+from bench.lib.turns import in_turns, medians, seconds
 from passpilot.training.episode import CompilerClient
-from tests.command import program
-from tests.corpus.build import build
-from tests.corpus.programs import programs
+from tests.command import PASSPILOT, program
 
-ROUNDS = 20
-CALLS = 500
-PIPELINE = "default<Oz>"
+ROUNDS: Final = 20
+CALLS: Final = 500
+PIPELINE: Final = "default<Oz>"
 
 
 def yes(_: object) -> bool:
@@ -47,64 +48,46 @@ def episode(client: CompilerClient, code: bytes, reward: str = "none") -> None:
         observation, *_ = client.step(1)
 
 
-def seconds(function: Callable[..., object], *arguments: object) -> float:
-    """The time of one call."""
-    start = time.perf_counter()
-    function(*arguments)
-    return time.perf_counter() - start
-
-
-def measure_overhead(target: str, code: bytes) -> float:
+def overhead(target: str, code: bytes) -> float:
     """Print the overhead per decision over a policy in the process, and return it."""
     decisions = in_process(code)
     with CompilerClient(target) as client:
         episode(client, code)
-        rounds = [(seconds(in_process, code), seconds(episode, client, code)) for _ in range(ROUNDS)]
-    plain, remote = (statistics.median(column) / decisions * 1e6 for column in zip(*rounds, strict=True))
-    more = statistics.median(b - a for a, b in rounds) / decisions * 1e6
-    print(f"{decisions} decisions, whole compilation by decision: python: in process {plain:.0f} us", end="")
-    print(f"   episode {remote:.0f} us   overhead {more:.0f} us")
-    return more
+        runs: dict[str, Callable[[], object]] = {
+            "in process": partial(in_process, code),
+            "episode": partial(episode, client, code),
+        }
+        times = in_turns({name: partial(seconds, run) for name, run in runs.items()}, ROUNDS)
+    more = [b - a for a, b in zip(times["in process"], times["episode"], strict=True)]
+    figures = {**medians(times), "overhead": statistics.median(more)}
+    figures = {name: value / decisions * 1e6 for name, value in figures.items()}
+    show_rows(f"a compilation, by each of {decisions} decisions", ("", "µs"), figures.items())
+    return figures["overhead"]
 
 
-def measure_episodes(target: str, code: bytes) -> None:
+def print_rates(target: str, code: bytes) -> None:
     """Print the number of episodes per second."""
 
-    def agent(_: int) -> None:
+    def agent(_: int = 0) -> None:
         with CompilerClient(target) as client:
             for _ in range(ROUNDS):
                 episode(client, code, "native-size")
 
-    agent(0)  # starts a worker, and measures the baseline
-    alone = ROUNDS / seconds(agent, 0)
+    agent()  # starts a worker, and measures the baseline
+    alone = ROUNDS / seconds(agent)
     with ThreadPoolExecutor(2) as pool:
         both = 2 * ROUNDS / seconds(lambda: list(pool.map(agent, range(2))))
-    print(
-        f"{in_process(code)} decisions, native-size: {alone:.1f} episodes/s by one agent, {both:.1f} by two"
-    )
+    print(f"{in_process(code)} decisions: {alone:.1f} episodes/s by one agent, {both:.1f} by two")
 
 
 def main() -> None:
-    """Start the service, measure, stop it."""
-    build(["lua"])
-    code = programs()["lua"].unit("src/ltablib.c", "Oz").read_bytes()
-    command = [
-        str(Path(sys.executable).with_name("passpilot")),
-        "serve-compiler",
-        "--grpc=127.0.0.1:0",
-        "--no-token",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as service:
-        assert service.stdout is not None
-        try:
-            target = f"127.0.0.1:{int(service.stdout.readline())}"
-            overhead = measure_overhead(target, program(CALLS).encode())
-            measure_episodes(target, code)
-        finally:
-            service.terminate()
-    settle(
-        Bar("an episode over gRPC, µs more per decision", overhead, 800, "a policy in the process"),
-    )
+    arguments(__doc__, {})
+    code = built(["lua"])[0].unit("src/ltablib.c", "Oz").read_bytes()
+    with process(str(PASSPILOT), "serve-compiler", "--grpc=127.0.0.1:0", "--no-token") as service:
+        target = f"127.0.0.1:{int(first_line(service))}"
+        more = overhead(target, program(CALLS).encode())
+        print_rates(target, code)
+    settle(Bar("an episode over gRPC, µs more per decision", more, 800, "a policy in the process"))
 
 
 if __name__ == "__main__":
