@@ -21,8 +21,7 @@ from passpilot.features.catalogue import HOOKED, TOOLS
 from passpilot.plugin.errors import PasspilotWarning, UsageError
 from passpilot.plugin.load import load_file
 from passpilot.plugin.version import MAJOR
-from passpilot.runners.attach.command import tool_of
-from passpilot.runners.attach.run import attach
+from passpilot.runners.attach.run import attach, tool_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -26,7 +26,7 @@ from passpilot.runners.plurals import count_line
 from passpilot.runners.remote.absent import make_runner_or_absent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from passpilot.features.domain import Domain
     from passpilot.features.point import Point
@@ -122,17 +122,23 @@ class Answers:
             offered.check((*runner.inputs, *self._needed()))
         except SpecMismatchError as error:
             raise SpecMismatchError(f"runner {self._spec} at this compiler's {error}") from None
-        wanted = runner.inputs
-        names = {spec.name for spec in wanted}
-        spare = tuple(spec for spec in header.features if spec.name not in names)
-        frame, rest = (np.zeros(layout(specs)[1], np.uint8) for specs in (wanted, spare))
-        tensors = tensor_views(wanted, frame)
-        self._tensors: Mapping[str, Tensor] = {**tensor_views(spare, rest), **tensors}
-        runner.bind(tensors, frame)
+        names = {spec.name for spec in runner.inputs}
+        specs = (*runner.inputs, *(spec for spec in header.features if spec.name not in names))
+        offsets, size = layout(specs)
+        frame = np.zeros(size, np.uint8)
+        self._tensors: Mapping[str, Tensor] = tensor_views(specs, frame)
+        own = {spec.name: self._tensors[spec.name] for spec in runner.inputs}
+        runner.bind(own, frame[: layout(runner.inputs)[1]])
         self._evaluate = self._clocked(runner.evaluate) if self._timed else runner.evaluate
         self._accept = self._counted(self.point.domain) if self._timed else self.point.domain.accept
         self._encode = self._encoder(header)
-        return _pieces(header.features, (wanted, frame.data), (spare, rest.data))
+        places = {spec.name: offset for spec, offset in zip(specs, offsets, strict=True)}
+        runs: list[tuple[int, int]] = []
+        for spec in header.features:
+            start = places[spec.name]
+            first = runs.pop()[0] if runs and runs[-1][1] == start else start
+            runs.append((first, start + spec.nbytes))
+        return [frame.data[start:end] for start, end in runs]
 
     def _check_advice(self, advice: TensorSpec) -> None:
         ours = self.point.advice
@@ -239,27 +245,3 @@ class Answers:
         answered = self.decisions - self.fallbacks
         words = {Flag: ("accepted", "refused"), Choice: ("evictions", "kept")}.get(type(self.point.domain))
         return [(answered - self._idle, words[0]), (self._idle, words[1])] if words else []
-
-
-def _pieces(
-    features: Sequence[TensorSpec], *blocks: tuple[Sequence[TensorSpec], memoryview]
-) -> list[memoryview]:
-    """The memory of the features in order; `blocks` are (specs, memory) placed by `layout`.
-
-    Adjacent features are joined into one piece.
-    """
-    places = {
-        spec.name: (block, start)
-        for specs, block in blocks
-        for spec, start in zip(specs, layout(specs)[0], strict=True)
-    }
-    runs: list[tuple[memoryview, int, int]] = []
-    for spec in features:
-        block, start = places[spec.name]
-        if runs and runs[-1][0] is block and runs[-1][2] == start:
-            start = runs.pop()[1]
-            end = places[spec.name][1] + spec.nbytes
-        else:
-            end = start + spec.nbytes
-        runs.append((block, start, end))
-    return [block[start:end] for block, start, end in runs]

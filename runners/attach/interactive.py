@@ -85,7 +85,7 @@ class InteractiveChannel:
         return os.open(self._out, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def overdue(self) -> Exception | None:
-        """The error of a compiler or runner that is too late; to be polled.
+        """The timeout error, if one is due; call periodically.
 
         `_steps` is odd while we wait for the compiler to finish a message, or for our runner to answer.
         """

@@ -11,7 +11,7 @@ r"""MLGO's interactive protocol, between LLVM's InteractiveModelRunner and its a
 observation of it, as some agents cannot read two contexts in a row. `default=1` adds LLVM's own decision to
 the features of `inline`, as -inliner-interactive-include-default does.
 
-The framing is that of a decision log (`passpilot.features.log.stream`), without lengths, errors or an end
+The framing is that of a decision log (`passpilot.features.log.reader`), without lengths, errors or an end
 message. Numbers have the machine's byte order.
 
 Source: llvm/Analysis/InteractiveModelRunner.h.
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Flag
-from passpilot.features.log.stream import parse_line, parse_specs
+from passpilot.features.log.reader import parse_line, parse_specs
 from passpilot.plugin.errors import FeatureError, PeerError, RunnerSpecError
 from passpilot.runners.base import own_features
 from passpilot.runners.remote.fifo import join

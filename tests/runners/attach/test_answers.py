@@ -47,7 +47,7 @@ def test_a_column_must_be_allowed(column: int) -> None:
 @pytest.mark.parametrize(
     ("names", "sizes"),
     [
-        (("callee_users", "edge_count", "is_mine", "node_count"), [8, 16, 8]),
+        (("callee_users", "edge_count", "is_mine", "node_count"), [24, 8]),
         (("callee_users", "node_count"), [8, 8]),
         (("node_count", "callee_users"), [16]),
         (("edge_count", "node_count", "is_mine", "callee_users"), [8, 8, 8, 8]),

@@ -9,7 +9,7 @@ import pytest
 
 from passpilot.plugin.errors import UsageError
 from passpilot.runners.attach.answers import Answers
-from passpilot.runners.attach.command import asking_command, tool_of
+from passpilot.runners.attach.run import asking_command, tool_of
 
 INLINE = ["-enable-ml-inliner=release", "-inliner-interactive-channel-base=/f/inline"]
 UNLIMITED = "-ml-advisor-size-increase-threshold=1e9"
