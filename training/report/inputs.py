@@ -15,20 +15,15 @@ from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular
 from passpilot.training.evaluation.results import FORMAT, check_result
 from passpilot.training.report.document import page
-from passpilot.training.report.logs import LoggedRun, Strings, add_log
+from passpilot.training.report.logs import LoggedRun, PageRun, Strings, add_log
 from passpilot.training.report.names import demangled
-from passpilot.training.report.results import (
-    cost_of,
-    decided_run,
-    object_sizes,
-    sizes_of,
-    tune_of,
-    whole_sizes,
-)
+from passpilot.training.report.results import cost_of, decided_run, object_sizes, sizes_of, tune_of
 from passpilot.training.tuning.decision_file import HEAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from passpilot.features.spec import TensorSpec
 
     Json = Mapping[str, object]
 
@@ -44,14 +39,14 @@ class Report:
 
     def __init__(self, limit: int) -> None:
         self.limit: Final = limit
+        self._names: list[str] = []
         self._strings = Strings()
         self._logged: list[LoggedRun] = []
-        self._decided: list[dict[str, object]] = []
-        self._evaluations: list[dict[str, object]] = []
-        self._tunes: list[dict[str, object]] = []
-        self._sizes: list[dict[str, object]] = []
-        self._costs: list[dict[str, object]] = []
-        self._names: list[str] = []
+        self._decided: list[PageRun] = []
+        self._evaluations: list[Json] = []
+        self._tunes: list[Json] = []
+        self._sizes: list[Json] = []
+        self._costs: list[Json] = []
 
     def add(self, path: str) -> None:
         """Add a file, or a folder of logs.
@@ -67,7 +62,9 @@ class Report:
             return
         head = _head(path)
         if head.startswith(HEAD.encode()):
-            self._add_decisions(path, name)
+            run, tune = decided_run(name, path, self._strings)
+            self._decided.append(run)
+            self._tunes.append(tune)
         elif _is_log(head):
             add_log(self._logged, path, name, self.limit, self._strings)
         else:
@@ -107,33 +104,23 @@ class Report:
         files = sorted(str(file) for file in Path(path).rglob("*.log"))
         if not files:
             raise InputError(f"report {path}: expected a folder with logs, got no file *.log in it")
-        runs: dict[tuple[str, ...], LoggedRun] = {}
+        runs: dict[tuple[TensorSpec, ...], LoggedRun] = {}
         for file in files:
             reader = read_log(file)
-            key = tuple(str(spec) for spec in reader.features), tuple(spec.name for spec in reader.features)
-            if (run := runs.get(flat := tuple(chain(*key)))) is None:
-                run = runs[flat] = LoggedRun(name, reader, self._strings)
-            run.add(reader, os.path.relpath(file, path), self.limit, set())
+            key = tuple(reader.features)
+            if key not in runs:
+                runs[key] = LoggedRun(name, reader, self._strings)
+            runs[key].add(reader, os.path.relpath(file, path), self.limit, set())
         self._logged += runs.values()
 
-    def _add_decisions(self, path: str, name: str) -> None:
-        run, units = decided_run(name, path, self._strings)
-        self._decided.append(run)
-        whole = whole_sizes(path)
-        start, text = whole or (0, 0)
-        self._tunes.append(
-            {"name": name, "curve": [], "start": start, "text": text, "reward": "", "units": units}
-        )
-
-    def _searches(self) -> list[dict[str, object]]:
+    def _searches(self) -> list[Json]:
         """The searches and decision files; the units of a search come once, though its file is there, too."""
         shown: list[object] = []
-        searches = []
-        for each in sorted(self._tunes, key=lambda tune: not tune["curve"]):
-            units = cast("list[dict[str, object]]", each["units"])
-            new = [unit for unit in units if unit not in shown]
-            shown += new
-            searches.append({**each, "units": new})
+        searches: list[Json] = []
+        for tune in sorted(self._tunes, key=lambda tune: not tune["curve"]):
+            units = [unit for unit in cast("list[Json]", tune["units"]) if unit not in shown]
+            shown += units
+            searches.append({**tune, "units": units})
         return searches
 
     def to_html(self, title: str = "") -> bytes:
@@ -142,12 +129,12 @@ class Report:
 
     def to_json(self) -> dict[str, object]:
         """The data of the page."""
-        texts = [_shown(text) for text in self._strings.numbers]
+        texts = [_shown(text) for text in self._strings]
         return {
             "about": self._about(),
             "strings": texts,
             "demangled": demangled({*texts, *self._function_names()}),
-            "runs": [*(run.to_json() for run in self._logged), *self._decided],
+            "runs": [run.to_json() for run in (*self._logged, *self._decided)],
             "evaluations": self._evaluations,
             "tunes": self._searches(),
             "sizes": self._sizes,
@@ -155,37 +142,35 @@ class Report:
         }
 
     def _function_names(self) -> Iterator[str]:
-        for sizes in self._sizes:
-            yield from cast("Sequence[str]", sizes["names"])
+        """The names of functions that are not among the strings."""
+        programs = (
+            cast("Sequence[Json]", cast("Json", each["raw"])["programs"]) for each in self._evaluations
+        )
+        functions = (cast("Json", program.get("functions") or {}) for program in chain(*programs))
+        for sizes in (*self._sizes, *functions):
+            yield from cast("Sequence[str]", sizes.get("names", ()))
         for cost in self._costs:
             yield from (str(row["name"]) for row in cast("Sequence[Json]", cost["functions"]))
-        for evaluation in self._evaluations:
-            for program in cast("Sequence[Json]", cast("Json", evaluation["raw"])["programs"]):
-                yield from cast(
-                    "Sequence[str]", cast("Json", program.get("functions") or {}).get("names", ())
-                )
 
     def _title(self) -> str:
         kinds = {
-            "evaluation": self._evaluations,
-            "search": self._tunes,
-            "decisions": [*self._logged, *self._decided],
-            "sizes": self._sizes,
-            "register allocation": self._costs,
+            "Evaluation": self._evaluations,
+            "Search": self._tunes,
+            "Decisions": [*self._logged, *self._decided],
+            "Sizes": self._sizes,
+            "Register allocation": self._costs,
         }
-        found = [kind for kind, parts in kinds.items() if parts and self._names]
-        if not found:
+        kind = next((kind for kind, parts in kinds.items() if parts), "")
+        if not (kind and self._names):
             return "Report"
-        more = len(self._names) - 1
-        names = (
-            " and ".join(self._names) if more == 1 else self._names[0] + (f" and {more} more" if more else "")
-        )
-        return f"{found[0].capitalize()}: {names}"
+        first, *more = self._names
+        rest = "" if not more else f" and {more[0]}" if len(more) == 1 else f" and {len(more)} more"
+        return f"{kind}: {first}{rest}"
 
     def _about(self) -> str:
-        shown = ", ".join(self._names[:_MOST_NAMES])
         more = len(self._names) - _MOST_NAMES
-        return f"From {shown}{f' and {more} more' if more > 0 else ''}." if shown else ""
+        names = ", ".join(self._names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+        return f"From {names}." if names else ""
 
 
 _MOST_NAMES: Final = 6

@@ -8,9 +8,8 @@ one belong to the same run if they are of the same point and of different module
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from passpilot.features.catalogue import HOOKED, PASS_POINTS
 from passpilot.features.log.reader import read_log
@@ -18,7 +17,7 @@ from passpilot.features.log.shown import style_of
 from passpilot.features.point import find_point, find_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -28,9 +27,13 @@ if TYPE_CHECKING:
     from passpilot.features.spec import TensorSpec
 
     Arrays = Mapping[str, NDArray[np.generic]]
+    Value = float | int | None
 
-_PLACES: Final = {"call": ("context", "caller", "callee", "location"), "register": ("context", "register")}
-"""The texts that say what a decision is about."""
+_TEXTS: Final = {
+    "call": ("context", "caller", "callee", "location"),
+    "register": ("context", "register", "registers"),
+}
+"""The texts of a decision, by its site."""
 
 _ALIKE: Final = 0.5
 """Two logs are of the same modules if they share this part of their contexts."""
@@ -41,15 +44,15 @@ _FEW: Final = 4
 _DIGITS: Final = 6
 
 
-class Strings:
-    """The texts of a page, each once; 0 is the empty one."""
+class Strings(dict[str, int]):
+    """The number of each text of a page, which numbers it when it is first asked for; 0 is the empty text."""
 
     def __init__(self) -> None:
-        self.numbers: dict[str, int] = {"": 0}
+        super().__init__({"": 0})
 
-    def number(self, text: str) -> int:
-        """The number of a text."""
-        return self.numbers.setdefault(text, len(self.numbers))
+    def __missing__(self, text: str) -> int:
+        self[text] = number = len(self)
+        return number
 
 
 @dataclass(slots=True)
@@ -61,7 +64,7 @@ class PageColumn:
     """``text``, ``word`` (a text of a few) or ``number``."""
     doc: str = ""
     feature: bool = False
-    values: list[float | int | None] = field(default_factory=list)
+    values: list[Value] = field(default_factory=list)
 
     def to_json(self) -> dict[str, object]:
         """The column as the page reads it; equal values are written once."""
@@ -71,35 +74,84 @@ class PageColumn:
         return {"key": self.key, "kind": self.kind, **rest, "feature": self.feature, **values}
 
 
-@dataclass(slots=True)
-class RunTally:
-    """The decisions of one module of a run."""
-
-    total: int = 0
-    done: int = 0
-    unlike: int = 0
-
-
-class LoggedRun:
-    """The decisions of one or more logs of the same point.
+class PageRun:
+    """The decisions of one run, by columns; modules are counted on their own.
 
     Attributes:
         name: how the page calls it.
+        style: how its decisions are shown.
         point: the decision point; the name of the advice's tensor where the point is not known.
+        size: the number of decisions in the columns; all are counted.
+    """
+
+    has_name_of_log: ClassVar = False
+    """Whether the page need not say which log a decision is from if there is only one."""
+
+    def __init__(self, name: str, style: Style, point: str, strings: Strings) -> None:
+        self.name = name
+        self.style: Final = style
+        self.point: Final = point
+        self.size = 0
+        self._strings = strings
+        self._columns: dict[str, PageColumn] = {}
+        self._tallies: dict[tuple[str, str], dict[str, int]] = {}
+
+    def count(self, log: str, context: str, advice: str, default: str) -> None:
+        """Count a decision of a module, which is a log's context."""
+        tally = self._tallies.setdefault((log, context), {"total": 0, "done": 0, "unlike": 0})
+        tally["total"] += 1
+        tally["done"] += bool(self.style.log.idle) and advice != self.style.log.idle
+        tally["unlike"] += bool(default) and advice != default
+
+    def put(
+        self, key: str, kind: str, values: Iterable[Value], doc: str = "", *, feature: bool = False
+    ) -> None:
+        """Add values to a column; those of texts are the numbers of strings."""
+        self._columns.setdefault(key, PageColumn(key, kind, doc, feature)).values.extend(values)
+
+    def put_texts(self, key: str, texts: Iterable[str], kind: str = "text") -> None:
+        """Add texts to a column."""
+        self.put(key, kind, [self._strings[text] for text in texts])
+
+    def to_json(self) -> dict[str, object]:
+        """The run as the page reads it."""
+        one = self.has_name_of_log and len({log for log, _ in self._tallies}) == 1
+        return {
+            "name": self.name,
+            "point": self.point,
+            "site": self.style.site,
+            "whose": self.style.whose,
+            "idle": self.style.log.idle,
+            "done": self.style.log.done,
+            "total": sum(tally["total"] for tally in self._tallies.values()),
+            "size": self.size,
+            "tallies": [
+                {"name": " · ".join(filter(None, ("" if one else log, context))), **tally}
+                for (log, context), tally in self._tallies.items()
+            ],
+            "columns": [
+                column.to_json()
+                for key, column in self._columns.items()
+                if column.kind != "text" or (any(column.values) and not (one and key == "log"))
+            ],
+        }
+
+
+class LoggedRun(PageRun):
+    """The decisions of one or more logs of the same point.
+
+    Attributes:
         contexts: the modules of the decisions; for register allocation the functions.
     """
 
+    has_name_of_log = True
+
     def __init__(self, name: str, reader: LogReader, strings: Strings) -> None:
-        self.name = name
-        self.style: Final = style_of(reader.features)
-        self.point: Final = _point_of(self.style, reader.features)
+        style = style_of(reader.features)
+        super().__init__(name, style, _point_of(style, reader.features), strings)
         self.contexts: set[str] = set()
-        self.total = self.size = 0
         self._docs = _docs_of(self.point)
         self._is_worded = "int" in reader.features[-1].dtype  # others are quantities
-        self._strings = strings
-        self._columns: dict[str, PageColumn] = {}
-        self._tallies: dict[tuple[str, str], RunTally] = {}
 
     def fits(self, reader: LogReader, contexts: set[str]) -> bool:
         """Whether another log belongs to this run: it has the same tensors, and is of other modules."""
@@ -114,117 +166,72 @@ class LoggedRun:
             LogError: the log is truncated or malformed.
         """
         self.contexts |= contexts
-        texts = (*_PLACES[self.style.site], *(["registers"] if self.style.site == "register" else []))
-        names = (
-            *texts,
-            *(spec.name for spec in reader.features),
-            *([reader.score.name] if reader.score else []),
-        )
-        for arrays in reader.batches(names):
-            words = list(self._words(arrays))
-            self._count(log, arrays, words)
-            room = max(0, min(len(words), limit - self.size))
-            if room:
-                self._keep(log, reader, {name: array[:room] for name, array in arrays.items()}, words[:room])
+        scores = [reader.score.name] if reader.score else []
+        for arrays in reader.batches(
+            (*_TEXTS[self.style.site], *(spec.name for spec in reader.features), *scores)
+        ):
+            advice, default = (self._words(name, arrays) for name in (self.style.advice, self.style.default))
+            modules = arrays["context"].tolist() if self.style.site == "call" else [""] * len(advice)
+            for decision in zip(modules, advice, default, strict=True):
+                self.count(log, *decision)
+            if room := max(0, limit - self.size):
+                kept = {name: array[:room] for name, array in arrays.items()}
+                self._keep(log, reader, kept, {"default": default[:room], "advice": advice[:room]})
 
-    def _count(self, log: str, arrays: Arrays, words: Sequence[tuple[str, str]]) -> None:
-        self.total += len(words)
-        contexts = arrays["context"].tolist() if self.style.site == "call" else [""] * len(words)
-        for context, (advice, default) in zip(contexts, words, strict=True):
-            tally = self._tallies.setdefault((log, context), RunTally())
-            tally.total += 1
-            tally.done += bool(self.style.log.idle) and advice != self.style.log.idle
-            tally.unlike += bool(default) and advice != default
-
-    def _words(self, arrays: Arrays) -> Iterator[tuple[str, str]]:
-        """Advice and default in words: of the style, the names of registers, or numbers."""
-        sides = [
-            arrays[name].ravel().tolist() if name else None
-            for name in (self.style.advice, self.style.default)
-        ]
-        registers = arrays["registers"].tolist() if "registers" in arrays else [""] * len(sides[0] or ())
-        for at, names in enumerate(registers):
-            known = names.split()
-            advice, default = ("" if side is None else self._word(side[at], known) for side in sides)
-            yield advice, default
+    def _words(self, tensor: str, arrays: Arrays) -> list[str]:
+        """Advice or default in words: the style's, registers, or numbers; empty texts without a tensor."""
+        if not tensor:
+            return [""] * len(arrays["context"])
+        values = arrays[tensor].ravel().tolist()
+        registers = arrays["registers"].tolist() if "registers" in arrays else [""] * len(values)
+        return [self._word(value, names.split()) for value, names in zip(values, registers, strict=True)]
 
     def _word(self, value: float, registers: Sequence[str]) -> str:
-        number = int(value) if math.isfinite(value) and value == int(value) else None
-        if number is None:
+        if not math.isfinite(value) or value != int(value):
             return f"{value:g}"
+        number = int(value)
         if number in self.style.log.words:
             return self.style.log.words[number]
         return registers[number] if 0 <= number < len(registers) else str(number)
 
-    def _keep(self, log: str, reader: LogReader, arrays: Arrays, words: Sequence[tuple[str, str]]) -> None:
-        number = self._strings.number
-        self._put("log", "text", [number(log)] * len(words))
-        for name in _PLACES[self.style.site]:
-            self._put(name, "text", [number(text) for text in arrays[name].tolist()])
-        for at, (key, tensor) in enumerate((("default", self.style.default), ("advice", self.style.advice))):
+    def _keep(self, log: str, reader: LogReader, arrays: Arrays, words: Mapping[str, Sequence[str]]) -> None:
+        size = len(words["advice"])
+        self.put_texts("log", [log] * size)
+        for name in _TEXTS[self.style.site]:
+            if name != "registers":
+                self.put_texts(name, arrays[name].tolist())
+        for key, tensor in (("default", self.style.default), ("advice", self.style.advice)):
             if tensor and self._is_worded:
-                self._put(key, "word", [number(pair[1 - at]) for pair in words])
+                self.put_texts(key, words[key], "word")
             elif tensor:
-                self._put(key, "number", _numbers(arrays[tensor].ravel()))
+                self.put(key, "number", _numbers(arrays[tensor].ravel()))
         if reader.score:
-            self._put("score", "number", _numbers(arrays[reader.score.name].reshape(len(words), -1)[:, 0]))
-        self._keep_features(reader.features, arrays)
-        self.size += len(words)
-
-    def _keep_features(self, features: Sequence[TensorSpec], arrays: Arrays) -> None:
+            self.put("score", "number", _numbers(arrays[reader.score.name].reshape(size, -1)[:, 0]))
         advice = arrays[self.style.advice].ravel()
-        columns = next((spec.size for spec in features if spec.name == "mask"), 0)
-        for spec in features:
-            if spec.name in (self.style.advice, self.style.default):
-                continue
-            doc, values = self._docs.get(spec.name, ""), arrays[spec.name].reshape(len(advice), -1)
-            if spec.size == 1:
-                self._put(spec.name, "number", _numbers(values[:, 0]), doc, feature=True)
-            elif spec.size == columns:
-                chosen = values[range(len(advice)), advice.astype(int).clip(0, columns - 1)]
-                self._put(f"{spec.name}@advice", "number", _numbers(chosen), doc, feature=True)
-            elif spec.size <= _FEW:
-                for at in range(spec.size):
-                    self._put(f"{spec.name}[{at}]", "number", _numbers(values[:, at]), doc, feature=True)
-            else:
-                mean = values.astype(float).mean(axis=1)
-                self._put(f"{spec.name}@mean", "number", _numbers(mean), f"mean of: {doc}", feature=True)
+        choices = next((spec.size for spec in reader.features if spec.name == "mask"), 0)
+        for spec in reader.features:
+            if spec.name not in (self.style.advice, self.style.default):
+                doc = self._docs.get(spec.name, "")
+                for suffix, values in _columns_of(arrays[spec.name].reshape(size, -1), advice, choices):
+                    own = f"mean of: {doc}" if suffix == "@mean" else doc
+                    self.put(spec.name + suffix, "number", _numbers(values), own, feature=True)
+        self.size += size
 
-    def _put(
-        self, key: str, kind: str, values: list[float | int | None], doc: str = "", *, feature: bool = False
-    ) -> None:
-        column = self._columns.setdefault(key, PageColumn(key, kind, doc, feature))
-        column.values += values
 
-    def to_json(self) -> dict[str, object]:
-        """The run as the page reads it."""
-        one = len({log for log, _ in self._tallies}) == 1  # which the run is called by
-        columns = [
-            each
-            for key, each in self._columns.items()
-            if each.kind != "text" or (any(each.values) and not (one and key == "log"))
-        ]
-        tallies = [
-            {
-                "name": " · ".join(filter(None, ("" if one else log, context))),
-                "total": each.total,
-                "done": each.done,
-                "unlike": each.unlike,
-            }
-            for (log, context), each in self._tallies.items()
-        ]
-        return {
-            "name": self.name,
-            "point": self.point,
-            "site": self.style.site,
-            "whose": self.style.whose,
-            "idle": self.style.log.idle,
-            "done": self.style.log.done,
-            "total": self.total,
-            "size": self.size,
-            "tallies": tallies,
-            "columns": [each.to_json() for each in columns],
-        }
+def _columns_of(
+    values: NDArray[np.generic], advice: NDArray[np.generic], choices: int
+) -> Iterator[tuple[str, NDArray[np.generic]]]:
+    """The columns of a tensor, whose elements are `values[decision]`, with the suffixes of their names."""
+    size = values.shape[1]
+    if size == 1:
+        yield "", values[:, 0]
+    elif size == choices:
+        yield "@advice", values[range(len(advice)), advice.astype(int).clip(0, choices - 1)]
+    elif size <= _FEW:
+        for at in range(size):
+            yield f"[{at}]", values[:, at]
+    else:
+        yield "@mean", values.astype(float).mean(axis=1)
 
 
 def contexts_of(reader: LogReader) -> set[str]:
@@ -233,10 +240,7 @@ def contexts_of(reader: LogReader) -> set[str]:
     Raises:
         LogError: the log is truncated or malformed.
     """
-    counts: Counter[str] = Counter()
-    for arrays in reader.batches(["context"]):
-        counts.update(arrays["context"].tolist())
-    return set(counts)
+    return {context for arrays in reader.batches(["context"]) for context in arrays["context"].tolist()}
 
 
 def add_log(runs: list[LoggedRun], path: str, name: str, limit: int, strings: Strings) -> None:
@@ -257,28 +261,26 @@ def add_log(runs: list[LoggedRun], path: str, name: str, limit: int, strings: St
 def _point_of(style: Style, features: Sequence[TensorSpec]) -> str:
     """The point with this advice and most of these features."""
     names = {spec.name for spec in features}
-    best, most = style.advice, 0
-    for name in (*HOOKED, *PASS_POINTS):
-        point = find_point(name)
-        common = (
-            len(names & {spec.name for spec in point.features}) if point.advice.name == style.advice else 0
-        )
-        if common > most:
-            best, most = name, common
-    return best
+    points = {name: find_point(name) for name in (*HOOKED, *PASS_POINTS)}
+    common = {
+        name: len(names & {spec.name for spec in point.features})
+        for name, point in points.items()
+        if point.advice.name == style.advice
+    }
+    best = max(common, key=common.__getitem__, default="")
+    return best if common.get(best) else style.advice
 
 
 def _docs_of(point: str) -> dict[str, str]:
     """What the features of a known point mean."""
-    if point not in (*HOOKED, *PASS_POINTS):
-        return {}
-    return {row.spec.name: row.doc for row in find_table(point)}
+    known = point in (*HOOKED, *PASS_POINTS)
+    return {row.spec.name: row.doc for row in find_table(point)} if known else {}
 
 
-def _numbers(values: NDArray[np.generic]) -> list[float | int | None]:
+def _numbers(values: NDArray[np.generic]) -> list[Value]:
     """Values with few digits; None for those that are not finite."""
     plain: list[float | int] = values.tolist()
     return [
-        each if isinstance(each, int) else float(f"{each:.{_DIGITS}g}") if math.isfinite(each) else None
-        for each in plain
+        value if isinstance(value, int) else float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+        for value in plain
     ]

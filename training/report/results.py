@@ -6,8 +6,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, cast
 
+from passpilot.features.log.shown import style_of
+from passpilot.features.point import find_point
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular
+from passpilot.training.report.logs import PageRun
 from passpilot.training.rewards import symbol_sizes
 from passpilot.training.tuning.decision_file import read_decisions
 
@@ -15,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from passpilot.training.report.logs import Strings
-    from passpilot.training.tuning.decision_file import UnitDecisions
 
     Json = Mapping[str, object]
 
@@ -107,64 +109,44 @@ def cost_of(name: str, raw: Json) -> dict[str, object]:
     return {"name": str(raw.get("module", name)), "functions": rows, **sums}
 
 
-def decided_run(name: str, path: str, strings: Strings) -> tuple[dict[str, object], list[dict[str, object]]]:
-    """The decisions of a decision file as a run, and its units.
+def decided_run(name: str, path: str, strings: Strings) -> tuple[PageRun, dict[str, object]]:
+    """The decisions of a decision file as a run, and the file as a search without a curve.
 
     Raises:
         InputError: the file cannot be read, or a line is not a decision.
     """
-    units = read_decisions(path)
-    notes = _notes(path)
-    rows = [
-        (unit.name, call.caller, call.callee, call.number, inlined)
+    units, sizes = read_decisions(path), _noted_sizes(path)
+    point = find_point("inline")
+    run = PageRun(name, style_of((point.default, point.advice)), point.name, strings)
+    words = run.style.log.words
+    rows = [(unit, *row) for unit in units for row in sorted(unit.inline.items())]
+    for unit, _, inlined in rows:
+        run.count(unit.name, "", words[inlined], words[not inlined])
+    run.size = len(rows)
+    run.put_texts("log", (unit.name for unit, _, _ in rows))
+    run.put_texts("caller", (call.caller for _, call, _ in rows))
+    run.put_texts("callee", (call.callee for _, call, _ in rows))
+    doc = "The file answers this question about a call of the callee in the caller"
+    run.put("number", "number", (call.number for _, call, _ in rows), doc)
+    run.put_texts("default", (words[not inlined] for _, _, inlined in rows), "word")
+    run.put_texts("advice", (words[inlined] for _, _, inlined in rows), "word")
+    shown = [
+        _unit_of(
+            {
+                "name": unit.name,
+                **dict(zip(("start", "text"), sizes.get(unit.name, ()), strict=False)),
+                "calls": len(unit.inline),
+                "pipeline": unit.pipeline,
+                "options": " ".join(unit.options),
+            }
+        )
         for unit in units
-        for call, inlined in sorted(unit.inline.items())
     ]
-    number, words = strings.number, ("no", "inline")
-    texts = {
-        key: [number(str(row[at])) for row in rows] for at, key in enumerate(("log", "caller", "callee"))
-    }
-    columns: list[dict[str, object]] = [
-        {"key": key, "kind": "text", "values": values} for key, values in texts.items()
-    ]
-    asked = "The file answers this question about a call of the callee in the caller"
-    columns += [
-        {"key": "number", "kind": "number", "doc": asked, "values": [row[3] for row in rows]},
-        {"key": "default", "kind": "word", "values": [number(words[not row[4]]) for row in rows]},
-        {"key": "advice", "kind": "word", "values": [number(words[row[4]]) for row in rows]},
-    ]
-    run: dict[str, object] = {
-        "name": name,
-        "point": "inline",
-        "site": "call",
-        "whose": "LLVM",
-        "idle": "no",
-        "done": "inlined",
-        "total": len(rows),
-        "size": len(rows),
-        "columns": columns,
-        "tallies": [_tally(unit) for unit in units if unit.inline],
-    }
-    return run, [_searched(unit, notes.get(unit.name)) for unit in units]
+    start, text = sizes.get("", (0, 0))
+    return run, {"name": name, "curve": [], "start": start, "text": text, "reward": "", "units": shown}
 
 
-def _tally(unit: UnitDecisions) -> dict[str, object]:
-    total = len(unit.inline)
-    return {"name": unit.name, "total": total, "done": sum(unit.inline.values()), "unlike": total}
-
-
-def _searched(unit: UnitDecisions, sizes: tuple[int, int] | None) -> dict[str, object]:
-    known = {"start": sizes[0], "text": sizes[1]} if sizes else {}
-    rest = {"calls": len(unit.inline), "pipeline": unit.pipeline, "options": " ".join(unit.options)}
-    return _unit_of({"name": unit.name, **known, **rest})
-
-
-def whole_sizes(path: str) -> tuple[int, int] | None:
-    """The sizes of the whole before and after, from the comments of a decision file."""
-    return _notes(path).get("")
-
-
-def _notes(path: str) -> dict[str, tuple[int, int]]:
+def _noted_sizes(path: str) -> dict[str, tuple[int, int]]:
     """The sizes in a decision file's comments by unit; those before the first unit under an empty name."""
     found: dict[str, tuple[int, int]] = {}
     unit = ""

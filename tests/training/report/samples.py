@@ -9,7 +9,8 @@ import struct
 from pathlib import Path
 from typing import Final
 
-from passpilot.features.llvm.inline import DECISION, DEFAULT, FEATURES
+from passpilot.features.llvm.inline import DECISION, FEATURES
+from passpilot.features.point import find_point
 
 BASELINES: Final = ("-Oz", "-Os", "-O2", "-Oz, outlined")
 POLICIES: Final = ("decisions:{program}.decisions", "inline=onnx:model.onnx")
@@ -113,7 +114,7 @@ def search(steps: int, seed: int = 1) -> dict[str, object]:
 def write_log(path: Path, decisions: int, seed: int = 1, modules: int = 1) -> Path:
     """A log of the inliner."""
     draw = random.Random(seed)
-    specs = [row.spec for row in FEATURES] + [DEFAULT, DECISION]
+    specs = [row.spec for row in FEATURES] + [find_point("inline").default, DECISION]
     names = [HOSTILE, *(f"function_{at}" for at in range(max(2, decisions // 12)))]
     with path.open("wb") as file:
         file.write(json.dumps({"features": [spec.to_json() for spec in specs]}).encode() + b"\n")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, FloatRect, Locator, Page, expect, sync_playwright
 
 from passpilot.training.report.inputs import Report
 from tests.training.report.samples import evaluation, search, write_log
