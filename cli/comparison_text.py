@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from passpilot.passes.report.allocation import processor_flags
 from passpilot.plugin.failures import for_terminal
 from passpilot.training.comparison import OPT_LEVEL, total
+from passpilot.training.evaluation.tables import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,12 +64,7 @@ def table_text(made: Comparison) -> str:
     ):
         for index, row in enumerate(measured):
             rows.append((name if not index else "", str(index or BASELINE), *_cells(row, measured[0])))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(f"{cell:{'<' if at < LEFT else '>'}{widths[at]}}" for at, cell in enumerate(row)).rstrip()
-        for row in rows
-    ]
-    return "\n".join([*_legend(made, folder), "", *map(for_terminal, lines), ""])
+    return "\n".join([*_legend(made, folder), "", *map(for_terminal, aligned(rows, LEFT)), ""])
 
 
 def _cells(row: Measured, base: Measured) -> Iterator[str]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
 
     from passpilot import training as training
     from passpilot.cli import lit as lit
+    from passpilot.cli.evaluate import evaluate as evaluate
     from passpilot.features.columns import name_columns as name_columns
     from passpilot.features.custom import feature as feature
     from passpilot.features.domain import Choice as Choice
@@ -130,6 +131,7 @@ _HOMES: Final = {
     "check_runner": "runners.check",
     "control_flow_graph": "features.llvm.graphs",
     "emit": "plugin.compile",
+    "evaluate": "cli.evaluate",
     "feature": "features.custom",
     "find_point": "features.point",
     "function_runner": "runners.native",

@@ -67,6 +67,7 @@ FUNCTIONS: Final = [
     "check_runner",
     "control_flow_graph",
     "emit",
+    "evaluate",
     "feature",
     "find_point",
     "function_runner",

@@ -62,10 +62,11 @@ PAGES: Final = {
         " CompilerClient Phases",
     ),
     "searches": (
-        "Searches",
-        "A search for the decisions that suit one program best, and what it has found.",
-        "tune training.tuning.result.TuneResult training.tuning.study.Study training.tuning.study.Trial"
-        " training.tuning.decision_file.UnitDecisions training.tuning.decision_file.CallKey",
+        "Searches and evaluations",
+        "A search for the decisions that suit one program best, and what policies are worth on many.",
+        "tune evaluate training.tuning.result.TuneResult training.tuning.study.Study"
+        " training.tuning.study.Trial training.tuning.decision_file.UnitDecisions"
+        " training.tuning.decision_file.CallKey training.evaluation.results.EvaluationResult",
     ),
 }
 """The pages of the names in `dir(passpilot)`: title, first sentence, names.

@@ -19,8 +19,8 @@ from bench.lib.arguments import arguments
 from bench.lib.records import RESULTS, read
 from bench.pages.dots import dots
 from bench.pages.markdown import table, write_or_check
-from passpilot.training.evaluation.markdown import HEADS, mean_text, mean_texts
 from passpilot.training.evaluation.results import EvaluationResult, ratio_of
+from passpilot.training.evaluation.tables import HEADS, mean_text, mean_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

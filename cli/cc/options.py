@@ -63,10 +63,10 @@ class Options:
         InputError: a file that an option names is missing.
     """
 
-    def __init__(self, command: str, argv: Sequence[str]) -> None:
+    def __init__(self, command: str, argv: Sequence[str], variables: Mapping[str, str] = os.environ) -> None:
         self.rest: list[str] = []
         self.help = self.stats = self.traceback = False
-        self._command = command
+        self._command, self._variables = command, variables
         self._given: dict[str, list[str]] = {}
         self._where: dict[str, str] = {}
         self._split(argv)
@@ -116,11 +116,11 @@ class Options:
 
     def _take_environment(self) -> None:
         for name, option in OPTIONS.items():
-            text = os.environ.get(option.variable, "")
+            text = self._variables.get(option.variable, "")
             for value in text.split(";") if option.several else [text]:
                 if value:
                     self._put(name, value, option.variable)
-        self.stats |= os.environ.get(FLAGS["stats"].variable, "0") not in ("", "0")
+        self.stats |= self._variables.get(FLAGS["stats"].variable, "0") not in ("", "0")
 
     def _check(self, name: str, text: str) -> None:
         option, where = OPTIONS[name], self._where[name]
@@ -231,7 +231,7 @@ class Options:
         if self.policy:
             told[OPTIONS["policy"].variable] = self.policy
         advise = OPTIONS["advise"].variable
-        if advise in os.environ:
+        if advise in self._variables:
             told.setdefault(advise, "")
         given = {"stats": self.stats, "traceback": self.traceback}
         told |= {FLAGS[name].variable: "1" for name, wanted in given.items() if wanted}

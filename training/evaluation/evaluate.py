@@ -5,66 +5,26 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import subprocess
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import count
+from typing import TYPE_CHECKING
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import installed
-from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.layout import CorpusProgram
-from passpilot.training.evaluation.commands import Commands
 from passpilot.training.evaluation.program import EvaluationPlan, ProgramEvaluation
-from passpilot.training.evaluation.unit_compiler import UnitCompiler
+from passpilot.training.evaluation.results import EvaluationResult
+from passpilot.training.evaluation.unit_compiler import Toolchain, UnitCompiler
 from passpilot.training.scratch import ScratchFolder, remove_left_overs
+from passpilot.training.timing.commands import Commands
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from passpilot.training.corpus.layout import Corpus
     from passpilot.training.evaluation.compile_cache import CompileCache
-    from passpilot.training.evaluation.results import EvaluationResult
-
-_ANSWER: Final = 60.0
-"""Seconds in which clang must say its version."""
-
-
-@dataclass(frozen=True, slots=True)
-class Toolchain:
-    """The compilers that an evaluation uses."""
-
-    version: str
-    linkers: dict[str, str]
-    """clang for C and for C++."""
-
-    @classmethod
-    def find(cls) -> Toolchain:
-        """The distribution's own.
-
-        Raises:
-            InputError: clang or lld is missing.
-        """
-        linkers = {}
-        for language, name in (("c", f"clang-{MAJOR}"), ("c++", f"clang++-{MAJOR}")):
-            path = shutil.which(name)
-            if path is None:
-                msg = f"eval: expected {name} on the PATH, got none; sudo apt-get install clang-{MAJOR}"
-                raise InputError(msg)
-            linkers[language] = path
-        version = _said([linkers["c"], "--version"]).partition("\n")[0]
-        lld = _said([linkers["c"], "-print-prog-name=ld.lld"]).strip()
-        if shutil.which(lld) is None:
-            raise InputError(f"eval: expected lld, got none; sudo apt-get install lld-{MAJOR}")
-        return cls(version, linkers)
-
-
-def _said(words: Sequence[str]) -> str:
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=_ANSWER, check=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        raise InputError(f"eval: expected {words[0]} to run, got: {error}") from error
-    return done.stdout
+    from passpilot.training.evaluation.results import ProgramResult
 
 
 @dataclass
@@ -74,48 +34,99 @@ class Evaluation:
     Attributes:
         plan: the competitors, and how programs are measured.
         corpus: the corpus.
-        programs: the programs of it that are evaluated.
-        deadline: the seconds that one compilation may take.
+        names: the programs of it that are evaluated; all by default.
         cache: for the objects of baselines.
+
+    Raises:
+        InputError: there is no such program, or clang or lld is missing.
     """
 
     plan: EvaluationPlan
     corpus: Corpus
-    programs: Sequence[CorpusProgram]
-    toolchain: Toolchain
-    deadline: float
+    names: Sequence[str]
     cache: CompileCache
-    _commands: Commands = field(default_factory=Commands)
 
-    @property
-    def steps(self) -> int:
-        """How often `run` calls `step`."""
-        return sum(ProgramEvaluation.steps(self.plan, each) for each in self.programs)
+    def __post_init__(self) -> None:
+        self.programs = programs_of(self.corpus, self.names)
+        self._toolchain, self._commands = Toolchain.find(), Commands()
+
+    def new_result(self, baselines: Sequence[str]) -> EvaluationResult:
+        """A result without programs; the competitors of these names are what others are compared with."""
+        facts = {
+            "passpilot": version("passpilot"),
+            "compiler": self._toolchain.version,
+            "machine": f"{_processor()}, {len(os.sched_getaffinity(0))} processors",
+            "corpus": os.path.abspath(self.corpus.folder),
+            "rounds": self.plan.rounds * self.plan.runs,
+        }
+        contenders = [{"name": each.name, "kind": each.kind} for each in self.plan.competitors]
+        return EvaluationResult(facts, contenders, baselines)
 
     def run(
-        self, result: EvaluationResult, step: Callable[[], None], finished: Callable[[CorpusProgram], None]
+        self,
+        result: EvaluationResult,
+        step: Callable[[int, int], object] = lambda _count, _total: None,
+        done: Callable[[ProgramResult], object] = lambda _program: None,
+        output: str = "",
+        *,
+        resume: bool = False,
     ) -> None:
-        """Add the programs to the result; `finished` is called after each of them.
+        """Add the programs to the result.
+
+        Args:
+            result: what the programs are added to.
+            step: called with the steps so far and their number after each compilation, link and run.
+            done: called after each program.
+            output: a file for the result, written before the work and after each program.
+            resume: take the finished programs from this file.
 
         Raises:
             Error: the result cannot be written, or the plugin is missing.
         """
-        plugin = installed("libpasspilot.so")
+        if resume and os.path.exists(output):
+            result.take_up(output)
+        finished = {program["name"] for program in result.programs}
+        programs = [program for program in self.programs if program.name not in finished]
+        total = sum(ProgramEvaluation.steps(self.plan, program) for program in programs)
+        counter = count(1)
+        if output:
+            result.write(output, complete=False)
+        for program in self._results(programs, lambda: step(next(counter), total)):
+            result.programs.append(program)
+            done(program)
+            if output:
+                result.write(output, complete=False)
+        if output:
+            result.write(output, complete=True)
+
+    def _results(
+        self, programs: Sequence[CorpusProgram], step: Callable[[], object]
+    ) -> Iterator[ProgramResult]:
         remove_left_overs()  # those of evaluations that were killed
         with contextlib.closing(ScratchFolder()) as held:
-            scratch = held.path
-            clang = self.toolchain.linkers["c"]
             compiler = UnitCompiler(
-                self._commands, clang, self.toolchain.version, plugin, self.deadline, self.cache, scratch
+                self._commands,
+                self._toolchain,
+                installed("libpasspilot.so"),
+                self.plan.deadline,
+                self.cache,
+                held.path,
             )
             try:
-                for program in self.programs:
-                    one = ProgramEvaluation(self.plan, compiler, program, self.corpus.units, step)
-                    result.programs.append(one.run())
-                    finished(program)
+                for program in programs:
+                    yield ProgramEvaluation(self.plan, compiler, program, self.corpus.units, step).run()
             finally:
                 self._commands.stop()
         self.cache.prune()
+
+
+def _processor() -> str:
+    """The name of the processor."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return os.uname().machine
 
 
 def programs_of(corpus: Corpus, names: Sequence[str]) -> list[CorpusProgram]:

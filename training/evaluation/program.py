@@ -6,25 +6,26 @@ from __future__ import annotations
 import os
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.log.reader import read_log
 from passpilot.features.log.shown import style_of
 from passpilot.plugin.errors import CompilationError, Error
 from passpilot.training.corpus.front_end import failure
-from passpilot.training.evaluation.driver import DriverRuns
 from passpilot.training.rewards import code_bytes, symbol_sizes
+from passpilot.training.timing.program_runs import ProgramRuns
+from passpilot.training.tuning.tuned_program import GARBAGE, link_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypeVar
 
     from passpilot.training.corpus.layout import CorpusProgram, CorpusUnit
-    from passpilot.training.evaluation.commands import Commands
     from passpilot.training.evaluation.competitors import Competitor, CompileWay
     from passpilot.training.evaluation.results import CompetitorResult, FunctionSizes, ProgramResult
     from passpilot.training.evaluation.unit_compiler import CompiledUnit, UnitCompiler
+    from passpilot.training.timing.commands import Commands
 
     T = TypeVar("T")
 
@@ -40,13 +41,12 @@ class EvaluationPlan:
 
     Attributes:
         competitors: the first one is the reference of run times.
-        jobs: compilations at once.
+        jobs: compilations at once; 0 for as many as processors.
         rounds: how often the programs run for their time; 0 runs them once, for their output.
         runs: whether the programs run at all.
         logs: whether decisions are counted, which takes another compilation.
         run_deadline: the seconds that one run may take.
-        link_deadline: the seconds that one link may take.
-        linkers: clang for C and for C++.
+        deadline: the seconds that one compilation or link may take.
     """
 
     competitors: Sequence[Competitor]
@@ -55,8 +55,7 @@ class EvaluationPlan:
     runs: bool
     logs: bool
     run_deadline: float
-    link_deadline: float
-    linkers: Mapping[str, str]
+    deadline: float
 
 
 class ProgramEvaluation:
@@ -68,9 +67,10 @@ class ProgramEvaluation:
         compiler: UnitCompiler,
         program: CorpusProgram,
         units: Mapping[str, CorpusUnit],
-        step: Callable[[], None],
+        step: Callable[[], object],
     ) -> None:
         self._plan, self._compiler, self._program, self._step = plan, compiler, program, step
+        self._jobs = plan.jobs or len(os.sched_getaffinity(0))
         self._units = [units[name] for name in program.modules]
         self._names = [each.name for each in plan.competitors]
         self._results: dict[str, CompetitorResult] = {name: _empty() for name in self._names}
@@ -105,8 +105,8 @@ class ProgramEvaluation:
     def _evaluated(self, folder: str) -> FunctionSizes:
         ways = self._ways()
         pairs = ((unit, way) for each in ways.values() for unit in self._units for way in each)
-        self._compiler.prepare(pairs, self._plan.jobs)
-        with _CompilePool(self._plan.jobs, self._compiler.commands) as pool:
+        self._compiler.prepare(pairs, self._jobs)
+        with _CompilePool(self._jobs, self._compiler.commands) as pool:
             built = self._built(pool, folder, ways)
             linked = self._linked(pool, folder, built)
         functions = self._measured(linked)
@@ -212,7 +212,7 @@ class ProgramEvaluation:
         name = competitor.name
         try:
             objects = [future.result() for future, _ in logged]
-            counts = [_decisions(path) for _, logs in logged for path in logs]
+            counts = [decision_counts(path) for _, logs in logged for path in logs]
         except Error as error:
             if plain is not None:
                 self._fail(name, f"with a decision log: {error}")
@@ -242,27 +242,20 @@ class ProgramEvaluation:
         return {name: path for name, each in futures.items() if (path := self._tried(name, each.result))}
 
     def _link(self, paths: Mapping[str, str], output: str) -> str:
-        program = self._program
-        libraries = [
-            ["-Wl,--start-lib", *(paths[name] for name in library), "-Wl,--end-lib"]
-            for library in program.libraries
-        ]
-        words = [
-            self._plan.linkers["c++" if "+" in program.compiler else "c"],
-            *(paths[name] for name in program.objects),
-            *(each for library in libraries for each in library),
-            *program.foreign,
-            *(each for each in program.arguments if each not in _STRIPPING),
-            *("-fuse-ld=lld", "-Wl,--gc-sections", "-o", output),
-        ]
+        program = replace(
+            self._program, arguments=tuple(each for each in self._program.arguments if each not in _STRIPPING)
+        )
+        linker = self._compiler.toolchain.linkers["c++" if "+" in program.compiler else "c"]
+        more = ("-fuse-ld=lld", GARBAGE, "-o", output)
+        words = [linker, *link_words(program, more, paths.__getitem__)]
         try:
             done = self._compiler.commands.run(
-                words, self._plan.link_deadline, directory=program.directory or None
+                words, self._plan.deadline, directory=program.directory or None
             )
         finally:
             self._step()
         if done.is_late:
-            raise CompilationError(f"link: expected an end within {self._plan.link_deadline:g} s, got none")
+            raise CompilationError(f"link: expected an end within {self._plan.deadline:g} s, got none")
         if done.code:
             raise CompilationError(f"link: expected a program, got {failure(done.code, done.stderr)}")
         return output
@@ -278,7 +271,7 @@ class ProgramEvaluation:
 
     def _run_all(self, linked: Mapping[str, str]) -> None:
         plan = self._plan
-        runs = DriverRuns(self._compiler.commands, self._program.runs, plan.run_deadline, self._step)
+        runs = ProgramRuns(self._compiler.commands, self._program.runs, plan.run_deadline, self._step)
         for name, outcome in runs.measure(linked, self._names[0], plan.rounds).items():
             result = self._results[name]
             result["output"], result["run"] = outcome.output, outcome.time
@@ -326,7 +319,7 @@ def _empty() -> CompetitorResult:
     }
 
 
-def _decisions(path: str) -> tuple[int, int]:
+def decision_counts(path: str) -> tuple[int, int]:
     """The decisions in a log, and those that agree with the default; none if nothing was asked."""
     if not os.path.exists(path):
         return 0, 0

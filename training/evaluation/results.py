@@ -13,30 +13,34 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular, write_file
-from passpilot.training.evaluation.statistics import mean_ratio
+from passpilot.training.timing.paired_times import RunTime
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from passpilot.training.evaluation.statistics import MeanRatio
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 FORMAT: Final = "passpilot eval 1"
+RESAMPLES: Final = 10_000
+FEWEST: Final = 3
+"""The fewest programs with an interval."""
+
+_SEED: Final = 20
+_LOW, _HIGH = 2.5, 97.5
 
 
-class RunTime(TypedDict):
-    """The time of a program's runs, against the first baseline."""
+class MeanRatio(TypedDict):
+    """A geometric mean; the interval is None where there are too few values."""
 
-    seconds: float
-    """The median of the processor time of all runs together."""
     ratio: float
     low: float | None
     high: float | None
-    pairs: int
+    programs: int
 
 
 class CompetitorResult(TypedDict):
@@ -98,6 +102,39 @@ class EvaluationResult:
     programs: list[ProgramResult] = field(default_factory=list)
 
     @property
+    def rows(self) -> list[dict[str, object]]:
+        """A flat row for each program and competitor, as ``pandas.DataFrame`` takes them."""
+        base = self.baselines[0]
+        return [
+            {
+                "program": program["name"],
+                "policy": name,
+                **{key: value for key, value in result.items() if key not in ("run", "errors")},
+                **{f"run_{key}": value for key, value in (result["run"] or dict[str, object]()).items()},
+                **{f"{metric}_ratio": ratio_of(program, metric, name, base) for metric in METRICS},
+                "errors": "; ".join(result["errors"]),
+            }
+            for program in self.programs
+            for name, result in program["results"].items()
+        ]
+
+    def __iter__(self) -> Iterator[dict[str, object]]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        from passpilot.training.evaluation.tables import table_text
+
+        return table_text(self)
+
+    def _repr_markdown_(self) -> str:
+        from passpilot.training.evaluation.tables import markdown
+
+        return markdown(self)
+
+    @property
     def names(self) -> list[str]:
         """The names of all competitors."""
         return [each["name"] for each in self.contenders]
@@ -153,6 +190,22 @@ class EvaluationResult:
         """The ratios of the programs that both have."""
         found = (ratio_of(each, metric, name, base) for each in self.programs)
         return [each for each in found if each]
+
+
+def mean_ratio(ratios: Sequence[float]) -> MeanRatio | None:
+    """The geometric mean, and its 95 % interval by bootstrap over the values; None without values."""
+    if not ratios:
+        return None
+    mean = math.exp(fmean(map(math.log, ratios)))
+    low: float | None = None
+    high: float | None = None
+    if len(ratios) >= FEWEST:
+        import numpy as np
+
+        logs = np.log(np.array(ratios))
+        drawn = np.random.default_rng(_SEED).integers(0, len(logs), (RESAMPLES, len(logs)))
+        low, high = (float(math.exp(each)) for each in np.percentile(logs[drawn].mean(axis=1), (_LOW, _HIGH)))
+    return {"ratio": mean, "low": low, "high": high, "programs": len(ratios)}
 
 
 def ratio_of(program: ProgramResult, metric: str, name: str, base: str) -> float | None:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import CompilationError, Error, InputError, restated
 from passpilot.plugin.files import read_regular
+from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.arguments import for_object
 from passpilot.training.corpus.front_end import failure
 from passpilot.training.evaluation.compile_cache import CachedObject, CompileCache
@@ -21,13 +24,54 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from passpilot.training.corpus.layout import CorpusUnit
-    from passpilot.training.evaluation.commands import Commands
     from passpilot.training.evaluation.competitors import CompileWay
+    from passpilot.training.timing.commands import Commands
 
 SECTIONS: Final = ("-ffunction-sections", "-fdata-sections")
 """So that the linker can drop what is not used; on all sides."""
 
 _OURS: Final = "PASSPILOT_"
+
+
+_ANSWER: Final = 60.0
+"""Seconds in which clang must say its version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """The compilers that an evaluation uses."""
+
+    version: str
+    linkers: dict[str, str]
+    """clang for C and for C++."""
+
+    @classmethod
+    def find(cls) -> Toolchain:
+        """The distribution's own.
+
+        Raises:
+            InputError: clang or lld is missing.
+        """
+        linkers = {}
+        for language, name in (("c", f"clang-{MAJOR}"), ("c++", f"clang++-{MAJOR}")):
+            path = shutil.which(name)
+            if path is None:
+                msg = f"eval: expected {name} on the PATH, got none; sudo apt-get install clang-{MAJOR}"
+                raise InputError(msg)
+            linkers[language] = path
+        version = _output_of([linkers["c"], "--version"]).partition("\n")[0]
+        lld = _output_of([linkers["c"], "-print-prog-name=ld.lld"]).strip()
+        if shutil.which(lld) is None:
+            raise InputError(f"eval: expected lld, got none; sudo apt-get install lld-{MAJOR}")
+        return cls(version, linkers)
+
+
+def _output_of(words: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=_ANSWER, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise InputError(f"eval: expected {words[0]} to run, got: {error}") from error
+    return done.stdout
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +92,7 @@ class UnitCompiler:
 
     Attributes:
         commands: runs clang.
-        clang: its path.
-        version: its version, part of the keys of the cache.
+        toolchain: clang; its version is part of the keys of the cache.
         plugin: the path of the plugin.
         deadline: the seconds that one compilation may take.
         cache: for the objects of baselines.
@@ -57,8 +100,7 @@ class UnitCompiler:
     """
 
     commands: Commands
-    clang: str
-    version: str
+    toolchain: Toolchain
     plugin: str
     deadline: float
     cache: CompileCache
@@ -102,7 +144,7 @@ class UnitCompiler:
 
     def _key(self, unit: CorpusUnit, way: CompileWay) -> str:
         words = [f"{unit.level} to {way.level}", *self._words(unit, way)]
-        return self.cache.key(self.version, words, _read(unit, unit.bitcode))
+        return self.cache.key(self.toolchain.version, words, _read(unit, unit.bitcode))
 
     def _words(self, unit: CorpusUnit, way: CompileWay) -> list[str]:
         arguments = unit.arguments if unit.level == way.level else arguments_at(way.level, unit.arguments)
@@ -170,7 +212,8 @@ class UnitCompiler:
         environment |= way.environment
         if logs:
             environment[f"{_OURS}LOG"] = ";".join(f"{point}={path}" for point, path in logs.items())
-        command = [self.clang, *words, "-x", "ir", os.fspath(self._source(unit, way.level)), "-o", output]
+        clang, source = self.toolchain.linkers["c"], os.fspath(self._source(unit, way.level))
+        command = [clang, *words, "-x", "ir", source, "-o", output]
         done = self.commands.run(command, self.deadline, environment=environment)
         if done.is_late:
             raise CompilationError(f"{unit.name}: expected an object within {self.deadline:g} s, got none")

@@ -24,8 +24,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import CompilationError, InputError
-from passpilot.training.evaluation.commands import Commands
-from passpilot.training.evaluation.driver import DriverRuns
+from passpilot.training.timing.commands import Commands
+from passpilot.training.timing.program_runs import ProgramRuns
 from passpilot.training.tuning.recipes import (
     EVICTION,
     SPEED_POLICIES,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from passpilot.training.corpus.layout import ProgramRun
-    from passpilot.training.evaluation.results import RunTime
+    from passpilot.training.timing.paired_times import RunTime
     from passpilot.training.tuning.sizes import LinkedSizes
     from passpilot.training.tuning.unit import Compiled, UnitChoice
 
@@ -142,8 +142,8 @@ class SpeedSearch(Study):
         if outcome.output != "right":
             raise InputError(f"tune: expected a program that runs, got: {outcome.errors[0]}")
 
-    def _drivers(self, runs: Sequence[ProgramRun]) -> DriverRuns:
-        return DriverRuns(self._commands, runs, self.deadline, lambda: None)
+    def _drivers(self, runs: Sequence[ProgramRun]) -> ProgramRuns:
+        return ProgramRuns(self._commands, runs, self.deadline, lambda: None)
 
     def _timed(self, runs: Sequence[ProgramRun], old: str, new: str, pairs: int) -> RunTime | None:
         """The time of `new` relative to `old`; None if `new` fails, hangs or prints something else."""

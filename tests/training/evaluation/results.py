@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from passpilot.training.evaluation.results import CompetitorResult, EvaluationResult, ProgramResult, RunTime
+from passpilot.training.evaluation.results import CompetitorResult, EvaluationResult, ProgramResult
+from passpilot.training.timing.paired_times import RunTime
 
 
 def competitor(

@@ -10,19 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.cli.evaluated import competitor
+from passpilot.cli.evaluate import competitor
 from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.plugin.toolchain import installed
 from passpilot.training.corpus.layout import Corpus, CorpusProgram, CorpusUnit, ProgramRun
 from passpilot.training.evaluation import program as program_module
-from passpilot.training.evaluation.commands import Commands
 from passpilot.training.evaluation.competitors import Competitor, CompileWay
 from passpilot.training.evaluation.compile_cache import CompileCache
-from passpilot.training.evaluation.evaluate import Toolchain
 from passpilot.training.evaluation.program import EvaluationPlan, ProgramEvaluation
 from passpilot.training.evaluation.results import ProgramResult
-from passpilot.training.evaluation.unit_compiler import UnitCompiler
+from passpilot.training.evaluation.unit_compiler import Toolchain, UnitCompiler
 from passpilot.training.rewards import code_bytes
+from passpilot.training.timing.commands import Commands
 from tests.training.evaluation.small import corpus as write_corpus
 
 
@@ -33,11 +32,11 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 @pytest.fixture
 def compiler(tmp_path: Path) -> UnitCompiler:
-    clang = Toolchain.find().linkers["c"]
+    toolchain = Toolchain("clang 22", Toolchain.find().linkers)
     (tmp_path / "scratch").mkdir()
     cache = CompileCache(str(tmp_path / "cache"))
     scratch = str(tmp_path / "scratch")
-    return UnitCompiler(Commands(), clang, "clang 22", installed("libpasspilot.so"), 60, cache, scratch)
+    return UnitCompiler(Commands(), toolchain, installed("libpasspilot.so"), 60, cache, scratch)
 
 
 @pytest.fixture
@@ -75,9 +74,9 @@ def test_only_the_first_way_writes_logs(compiler: UnitCompiler, unit: CorpusUnit
     ways = [CompileWay(environment={"PASSPILOT_INLINE": f"const:{answer}"}, plugin=True) for answer in (1, 0)]
     log = tmp_path / "inline.log"
     compiler.compile(unit, ways, str(tmp_path / "o"), {"inline": str(log)})
-    assert program_module._decisions(str(log)) == (3, 3)
+    assert program_module.decision_counts(str(log)) == (3, 3)
     compiler.compile(unit, ways[::-1], str(tmp_path / "o"), {"inline": str(log)})
-    assert program_module._decisions(str(log)) == (3, 0)
+    assert program_module.decision_counts(str(log)) == (3, 0)
 
 
 def test_a_policy_is_not_cached_and_a_baseline_is(
@@ -147,7 +146,7 @@ def test_units_that_cannot_be_compiled(compiler: UnitCompiler, unit: CorpusUnit,
 
 def plan_of(*competitors: str | Competitor, **changes: object) -> EvaluationPlan:
     made = [competitor(each) if isinstance(each, str) else each for each in competitors]
-    plan = EvaluationPlan(made, 2, 0, True, True, 60, 60, Toolchain.find().linkers)
+    plan = EvaluationPlan(made, 2, 0, True, True, 60, 60)
     return replace(plan, **changes)  # type: ignore[arg-type]
 
 
@@ -224,11 +223,16 @@ def test_what_the_link_gets(evaluated: Callable[..., ProgramResult], tmp_path: P
     assert "unused" not in made["functions"]["names"]
 
 
-def test_the_link_is_by_the_compiler_of_the_program(evaluated: Callable[..., ProgramResult]) -> None:
-    plan = plan_of("-Oz", linkers={"c": "/no/c", "c++": "/no/c++"})
-    for name, compiler in (("count", "/no/c"), ("shout", "/no/c++")):
+def test_the_link_is_by_the_compiler_of_the_program(
+    evaluated: Callable[..., ProgramResult], compiler: UnitCompiler
+) -> None:
+    plan, linkers = plan_of("-Oz"), {"c": "/no/c", "c++": "/no/c++"}
+    for name in ("count", "shout"):
+        evaluated(plan, name)  # the objects are in the cache then
+    compiler.toolchain = Toolchain(compiler.toolchain.version, linkers)
+    for name, language in (("count", "c"), ("shout", "c++")):
         (error,) = evaluated(plan, name)["results"]["-Oz"]["errors"]
-        assert error.startswith(f"{compiler}: expected to run it, got: ")
+        assert error.startswith(f"{linkers[language]}: expected to run it, got: ")
 
 
 def test_a_program_without_objects_is_not_linked(evaluated: Callable[..., ProgramResult]) -> None:

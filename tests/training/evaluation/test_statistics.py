@@ -8,7 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from passpilot.training.evaluation.statistics import mean_ratio, paired_ratio
+from passpilot.training.evaluation.results import mean_ratio
+from passpilot.training.timing.paired_times import paired_ratio
 
 
 def test_a_geometric_mean() -> None:

@@ -20,7 +20,7 @@ from passpilot.training.tuning.study import Outcome
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, Unit, UnitChoice
 
 if TYPE_CHECKING:
-    from passpilot.training.evaluation.results import RunTime
+    from passpilot.training.timing.paired_times import RunTime
     from passpilot.training.tuning.study import Study, Trial
 
 

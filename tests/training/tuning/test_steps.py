@@ -13,8 +13,8 @@ import pytest
 
 from passpilot.plugin.errors import CompilationError, Error
 from passpilot.plugin.module import Module
-from passpilot.training.evaluation.results import RunTime
 from passpilot.training.machines.local import ThisMachine
+from passpilot.training.timing.paired_times import RunTime
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.influence import Edge, Influence, components

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`DriverRuns`: what is right, wrong or unknown, in which turns programs run, and what is timed."""
+"""`ProgramRuns`: what is right, wrong or unknown, in which turns programs run, and what is timed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from passpilot.training.corpus.layout import ProgramRun
-from passpilot.training.evaluation.commands import CommandResult, Commands
-from passpilot.training.evaluation.driver import DriverOutcome, DriverRuns
+from passpilot.training.timing.commands import CommandResult, Commands
+from passpilot.training.timing.program_runs import ProgramRuns, RunOutcome
 
 BUSY = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done\n"
 """Takes processor time that can be measured."""
@@ -31,10 +31,10 @@ def sha256(text: str) -> str:
 
 def measured(
     linked: dict[str, str], *runs: ProgramRun, rounds: int = 0, deadline: float = 60.0
-) -> dict[str, DriverOutcome]:
+) -> dict[str, RunOutcome]:
     """The outcomes; the first program is the reference. Every round of every program is a step."""
     counted = []
-    made = DriverRuns(Commands(), runs or (ProgramRun(),), deadline, lambda: counted.append(1))
+    made = ProgramRuns(Commands(), runs or (ProgramRun(),), deadline, lambda: counted.append(1))
     outcomes = made.measure(linked, next(iter(linked)), rounds)
     assert len(counted) == len(linked) * (1 + rounds)
     return outcomes
@@ -129,7 +129,7 @@ def test_the_time_is_that_of_all_runs_together_and_in_the_median() -> None:
         "/a": [9, 9, 1, 2, 3.00004, 3, 4, 4],
         "/b": [9, 9, 2, 2, 3.00004, 3, 30, 30],
     }
-    made = DriverRuns(Clocked(times), [ProgramRun(), ProgramRun()], 60, lambda: None)
+    made = ProgramRuns(Clocked(times), [ProgramRun(), ProgramRun()], 60, lambda: None)
     found = made.measure({"a": "/a", "b": "/b"}, "a", 3)
     one, other = found["a"].time, found["b"].time
     assert one

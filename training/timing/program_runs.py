@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`DriverRuns`: runs the programs that competitors have made, in turns, and checks what they print.
+"""`ProgramRuns`: runs several builds of one program in turns, checks what they print, and times them.
 
 The time is processor time, on one processor. In every round all competitors run, each time in another order;
 a competitor and the reference of the same round are a pair, so that a slow phase of the machine meets both.
@@ -14,19 +14,19 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from passpilot.plugin.errors import CompilationError
-from passpilot.training.evaluation.commands import TIED
-from passpilot.training.evaluation.statistics import paired_ratio
+from passpilot.training.timing.commands import TIED
+from passpilot.training.timing.paired_times import paired_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from passpilot.training.corpus.layout import ProgramRun
-    from passpilot.training.evaluation.commands import Commands
-    from passpilot.training.evaluation.results import RunTime
+    from passpilot.training.timing.commands import Commands
+    from passpilot.training.timing.paired_times import RunTime
 
 
 @dataclass(slots=True)
-class DriverOutcome:
+class RunOutcome:
     """What the runs of one competitor's program showed."""
 
     output: str = "right"
@@ -35,24 +35,24 @@ class DriverOutcome:
     errors: list[str] = field(default_factory=list)
 
 
-class DriverRuns:
+class ProgramRuns:
     """The runs of one program. `step` is called after each round of a competitor."""
 
     def __init__(
-        self, commands: Commands, runs: Sequence[ProgramRun], deadline: float, step: Callable[[], None]
+        self, commands: Commands, runs: Sequence[ProgramRun], deadline: float, step: Callable[[], object]
     ) -> None:
         self._commands, self._runs, self._deadline, self._step = commands, runs, deadline, step
         self._expected = [each.stdout_sha256 for each in runs]
         self._processor = max(os.sched_getaffinity(0))
         self._before = TIED if shutil.which(TIED[0]) else ()
 
-    def measure(self, linked: Mapping[str, str], reference: str, rounds: int) -> dict[str, DriverOutcome]:
+    def measure(self, linked: Mapping[str, str], reference: str, rounds: int) -> dict[str, RunOutcome]:
         """Run the programs at these paths: once for their output, then `rounds` times for their time.
 
         A program that fails, hangs or prints something else is not timed. Times are compared with the
         reference's. Where a run's output is not known, it is that of the first program.
         """
-        outcomes = {name: DriverOutcome() for name in linked}
+        outcomes = {name: RunOutcome() for name in linked}
         for name, path in linked.items():
             self._once(path, outcomes[name])
         well = [name for name in linked if outcomes[name].output == "right"]
@@ -68,7 +68,7 @@ class DriverRuns:
             outcomes[name].time = _time(taken, times.get(reference, [])) if is_right else None
         return outcomes
 
-    def _once(self, path: str, outcome: DriverOutcome) -> float:
+    def _once(self, path: str, outcome: RunOutcome) -> float:
         """Make all runs of a program once; their processor time."""
         seconds = 0.0
         environment = {key: value for key, value in os.environ.items() if not key.startswith("PASSPILOT_")}
@@ -100,7 +100,7 @@ class DriverRuns:
         return seconds
 
 
-def _refuse(outcome: DriverOutcome, output: str, text: str) -> None:
+def _refuse(outcome: RunOutcome, output: str, text: str) -> None:
     outcome.output = output
     if text not in outcome.errors:
         outcome.errors.append(text)

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The result of an evaluation as Markdown."""
+"""The result of an evaluation as tables: for the terminal, and as Markdown."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from passpilot.plugin.failures import for_terminal
 from passpilot.training.evaluation.results import METRICS, ratio_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from passpilot.training.evaluation.results import EvaluationResult, ProgramResult
-    from passpilot.training.evaluation.statistics import MeanRatio
+    from passpilot.training.evaluation.results import EvaluationResult, MeanRatio, ProgramResult
 
 HEADS: Final = {"linked": "linked", "objects": "objects", "compile": "compile time", "run": "run time"}
 """The metrics in the order of the tables, and how they are called."""
@@ -39,6 +39,34 @@ def mean_texts(summary: Mapping[str, Mapping[str, MeanRatio]], name: str) -> lis
     """The means of a competitor, by the metrics of `HEADS`."""
     means = [(metric, summary.get(metric, {}).get(name)) for metric in HEADS]
     return [mean_text(mean, interval=metric != "compile") for metric, mean in means]
+
+
+def mean_table(result: EvaluationResult) -> list[list[str]]:
+    """The heads, and the means of all competitors against the first baseline."""
+    base = result.baselines[0]
+    summary = result.summary(base)
+    heads = [f"against {base}", *HEADS.values(), "decisions", "as LLVM"]
+    others = (name for name in result.names if name != base)
+    return [
+        heads,
+        *([name, *mean_texts(summary, name), *decision_text(result.programs, name)] for name in others),
+    ]
+
+
+def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """The rows as lines of columns; the first `left` are aligned to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(f"{cell:{'<' if at < left else '>'}{widths[at]}}" for at, cell in enumerate(row)).rstrip()
+        for row in rows
+    ]
+
+
+def table_text(result: EvaluationResult) -> str:
+    """The means against the first baseline, for people."""
+    count = len(result.programs)
+    title = f"{count} program{'s' * (count != 1)}, geometric means with 95 % intervals; smaller is better"
+    return "\n".join([title, *map(for_terminal, aligned(mean_table(result))), ""])
 
 
 def decision_text(programs: Sequence[ProgramResult], name: str) -> tuple[str, str]:
@@ -85,14 +113,8 @@ def _words(result: EvaluationResult) -> str:
 
 def _means(result: EvaluationResult) -> str:
     """All competitors against the first baseline, then the linked code of policies against all baselines."""
-    base = result.baselines[0]
-    summary = result.summary(base)
-    rows = [
-        [_escaped(name), *mean_texts(summary, name), *decision_text(result.programs, name)]
-        for name in result.names
-        if name != base
-    ]
-    tables = [_table([f"against {_escaped(base)}", *HEADS.values(), "decisions", "as LLVM"], rows)]
+    heads, *rows = ([_escaped(first), *cells] for first, *cells in mean_table(result))
+    tables = [_table(heads, rows)]
     policies = [each["name"] for each in result.contenders if each["kind"] == "policy"]
     if policies and len(result.baselines) > 1:
         means = [result.summary(each).get("linked", {}) for each in result.baselines]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Geometric means with bootstrap intervals, and ratios of times that were measured in pairs."""
+"""Ratios of times that were measured in pairs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING, Final, TypedDict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-RESAMPLES: Final = 10_000
 FEWEST: Final = 3
-"""The fewest programs or pairs with an interval."""
-
-_SEED: Final = 20
-_LOW, _HIGH = 2.5, 97.5
+"""The fewest pairs with an interval."""
 
 _STUDENT: Final = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145),
@@ -27,17 +23,8 @@ _STUDENT: Final = (
 _NORMAL: Final = 1.96
 
 
-class MeanRatio(TypedDict):
-    """A geometric mean; the interval is None where there are too few values."""
-
-    ratio: float
-    low: float | None
-    high: float | None
-    programs: int
-
-
 class PairedRatio(TypedDict):
-    """The ratio of two times, measured in turns."""
+    """The ratio of two times, measured in turns; the interval is None where there are too few pairs."""
 
     ratio: float
     low: float | None
@@ -45,20 +32,11 @@ class PairedRatio(TypedDict):
     pairs: int
 
 
-def mean_ratio(ratios: Sequence[float]) -> MeanRatio | None:
-    """The geometric mean, and its 95 % interval by bootstrap over the values; None without values."""
-    if not ratios:
-        return None
-    mean = math.exp(fmean(map(math.log, ratios)))
-    low: float | None = None
-    high: float | None = None
-    if len(ratios) >= FEWEST:
-        import numpy as np
+class RunTime(PairedRatio):
+    """The time of a program's runs, relative to the reference's."""
 
-        logs = np.log(np.array(ratios))
-        drawn = np.random.default_rng(_SEED).integers(0, len(logs), (RESAMPLES, len(logs)))
-        low, high = (float(math.exp(each)) for each in np.percentile(logs[drawn].mean(axis=1), (_LOW, _HIGH)))
-    return {"ratio": mean, "low": low, "high": high, "programs": len(ratios)}
+    seconds: float
+    """The median of the processor time of all runs together."""
 
 
 def paired_ratio(times: Sequence[float], against: Sequence[float]) -> PairedRatio | None:

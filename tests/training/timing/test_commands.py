@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from passpilot.plugin.errors import CompilationError
-from passpilot.training.evaluation.commands import Commands
+from passpilot.training.timing.commands import Commands
 
 
 def test_a_command_with_its_output_and_code() -> None:

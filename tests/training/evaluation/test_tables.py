@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from passpilot.training.evaluation.markdown import (
+from passpilot.training.evaluation.results import MeanRatio
+from passpilot.training.evaluation.tables import (
     WORST,
     decision_text,
     markdown,
@@ -14,7 +15,6 @@ from passpilot.training.evaluation.markdown import (
     problems,
     regressions,
 )
-from passpilot.training.evaluation.statistics import MeanRatio
 from tests.training.evaluation.results import competitor, evaluation, program
 
 WHOLE = """\

@@ -3,16 +3,23 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import passpilot
 from passpilot.cli.cc.best_of import VARIANTS
-from passpilot.cli.evaluated import competitor, table_text
+from passpilot.cli.evaluate import competitor
 from passpilot.plugin.errors import UsageError
 from passpilot.training.evaluation.competitors import OUTLINER, CompileWay
 from passpilot.training.evaluation.results import EvaluationResult
+from passpilot.training.evaluation.tables import table_text
 from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoice, write_policy
+from tests.command import passpilot as passpilot_command
+from tests.training.evaluation.small import corpus
 
 
 def way(text: str, program: str = "lua") -> CompileWay:
@@ -120,3 +127,72 @@ def test_the_table_counts_programs_and_leaves_out_the_reference(count: int, titl
     assert first.startswith(title)
     assert heads.startswith("against -Oz ")
     assert [row.split()[0] for row in rows] == [r"-O2\x1b"]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return corpus(tmp_path_factory.mktemp("small"))
+
+
+def test_the_function_measures_what_the_command_measures(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PASSPILOT_INLINE", "const:1")  # a policy is what its text says
+    steps, finished = list[tuple[int, int]](), list[str]()
+    rows = passpilot.evaluate(
+        small,
+        ["const:0", "best-of:2"],
+        baselines=["-Oz", "-O2"],
+        rounds=0,
+        output=str(tmp_path / "a.json"),
+        step=lambda count, total: steps.append((count, total)),
+        done=lambda each: finished.append(each["name"]),
+    )
+    assert finished == ["count", "shout"]
+    assert [count for count, _ in steps] == list(range(1, steps[0][1] + 1))
+    policies = ("--policy=const:0", "--policy=best-of:2", "--baselines=-Oz,-O2", "--rounds=0", "-o", "b.json")
+    done = passpilot_command("eval", f"--corpus={small}", *policies, cwd=tmp_path)
+    assert done.code == 0, done.err
+    first, second = (json.loads((tmp_path / name).read_text()) for name in ("a.json", "b.json"))
+    figures = ("linked", "objects", "decisions", "agreed", "output", "errors")
+    for one, other in zip(first["programs"], second["programs"], strict=True):
+        for name, result in one["results"].items():
+            assert [result[key] for key in figures] == [other["results"][name][key] for key in figures]
+    assert first["complete"] is True
+
+    assert len(rows) == len(list(rows)) == 2 * 4
+    assert [(row["program"], row["policy"]) for row in rows][:2] == [("count", "-Oz"), ("count", "-O2")]
+    assert all(isinstance(value, (str, int, float, type(None))) for row in rows for value in row.values())
+    by_name = {row["policy"]: row for row in rows if row["program"] == "count"}
+    sizes = {name: row["linked"] for name, row in by_name.items()}
+    assert by_name["-O2"]["linked_ratio"] == sizes["-O2"] / sizes["-Oz"]  # type: ignore[operator]
+    assert by_name["const:0"]["decisions"] == 3
+    assert repr(rows).startswith("2 programs, geometric means")
+    assert "best-of:2" in repr(rows)
+
+
+def test_a_result_is_resumed(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    output = str(tmp_path / "r.json")
+    keywords: dict[str, Any] = {"baselines": ["-Oz"], "no_runs": True, "no_logs": True, "output": output}
+    passpilot.evaluate(small, **keywords)
+    finished = list[str]()
+    rows = passpilot.evaluate(small, **keywords, resume=True, done=lambda each: finished.append(each["name"]))
+    assert (len(rows), finished) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "told"),
+    [
+        ({"policies": ["const:0 --wrong"]}, passpilot.errors.UsageError, "expected options of passpilot cc"),
+        ({"baselines": ["-O7"]}, passpilot.errors.UsageError, "expected levels such as -Oz"),
+        ({"resume": True}, passpilot.errors.UsageError, "expected -o RESULT.json with --resume"),
+        ({"policies": ["-Oz"]}, passpilot.errors.InputError, "expected different policies, got '-Oz' twice"),
+        ({"program": ["none"]}, passpilot.errors.InputError, "expected programs among count, shout"),
+        ({"corpus": "none"}, passpilot.errors.InputError, "corpus_description.json"),
+    ],
+)
+def test_wrong_arguments(keywords: dict[str, Any], error: type[Exception], told: str, small: Path) -> None:
+    with pytest.raises(error, match=re.escape(told)):
+        passpilot.evaluate(**{"corpus": small, **keywords})

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot.evaluate`: compiles, links and runs a corpus with policies, whose texts are read here."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from typing import TYPE_CHECKING, Final
+
+from passpilot.cli.cc.best_of import POLICY, VARIANTS, variants_of
+from passpilot.cli.cc.options import Options
+from passpilot.features.catalogue import HOOKED
+from passpilot.plugin.errors import UsageError
+from passpilot.runners.policy.installed import find_bundle
+from passpilot.training.corpus.layout import Corpus
+from passpilot.training.evaluation.competitors import BASELINES, Competitor, CompileWay, baseline, check_names
+from passpilot.training.evaluation.compile_cache import CompileCache
+from passpilot.training.evaluation.evaluate import Evaluation
+from passpilot.training.evaluation.program import EvaluationPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from passpilot.training.evaluation.results import EvaluationResult, ProgramResult
+
+PROGRAM: Final = "{program}"
+"""Stands for the name of a program."""
+
+_POINT: Final = re.compile(r"([a-z][\w-]*)=(.+)", re.DOTALL)
+
+
+def evaluate(
+    corpus: str | os.PathLike[str],
+    policies: Sequence[str] = (),
+    *,
+    baselines: Sequence[str] = BASELINES,
+    program: Sequence[str] = (),
+    output: str = "",
+    resume: bool = False,
+    jobs: int = 0,
+    deadline: float = 300.0,
+    run_deadline: float = 60.0,
+    rounds: int = 5,
+    no_runs: bool = False,
+    no_logs: bool = False,
+    no_cache: bool = False,
+    step: Callable[[int, int], object] = lambda _count, _total: None,
+    done: Callable[[ProgramResult], object] = lambda _result: None,
+) -> EvaluationResult:
+    """Compile, link and run the programs of a corpus with policies and baselines.
+
+    The keywords are the options of `passpilot eval`. The result is a table of flat rows for
+    ``pandas.DataFrame``. What fails is in its column ``errors``; the rest goes on.
+
+    Args:
+        corpus: its folder. Its programs run on this machine.
+        policies: texts such as ``onnx:m.onnx``, ``decisions:{program}.decisions``, ``best-of:4``, ``@oz``.
+        baselines: levels such as ``-Oz`` or ``-Oz+outline``; the first is the reference.
+        program: the names of the programs, if not all.
+        output: the file of the result as JSON, which is written after every program.
+        resume: take finished programs from `output`.
+        jobs: compilations at once; 0 for as many as processors.
+        deadline, run_deadline: the seconds that a compilation, and a run, may take.
+        rounds: how often programs run for their time; 0 runs them once, for their output.
+        no_runs, no_logs, no_cache: run nothing; count no decisions; compile baselines again.
+        step: called with the steps so far and their number after each compilation, link and run.
+        done: called with the result of each program.
+
+    Raises:
+        Error: an argument is wrong, or the corpus or `output` cannot be used.
+    """
+    if resume and not output:
+        raise UsageError("eval: expected -o RESULT.json with --resume, got none")
+    levels = [*map(_baseline, baselines)]
+    competitors, runs = [*levels, *map(competitor, policies)], not no_runs
+    check_names(competitors)
+    cache = CompileCache("") if no_cache else CompileCache.of_user()
+    plan = EvaluationPlan(competitors, jobs, rounds, runs, not no_logs, run_deadline, deadline)
+    evaluation = Evaluation(plan, Corpus.read(corpus), program, cache)
+    result = evaluation.new_result([level.name for level in levels])
+    evaluation.run(result, step, done, output, resume=resume)
+    return result
+
+
+def _baseline(name: str) -> Competitor:
+    if (known := baseline(name.strip())) is None:
+        expected = "levels such as -Oz or -Oz+outline"
+        raise UsageError(f"eval: --baselines: expected {expected}, got {name.strip()!r}")
+    return known
+
+
+def competitor(text: str) -> Competitor:
+    """The competitor that a policy of the command line stands for.
+
+    Raises:
+        UsageError: it is none.
+        Error: an option in it is wrong, or a file of it is missing.
+    """
+    if known := baseline(text):
+        return known
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"eval: --policy: expected closed quotes, got {text!r}: {error}") from error
+    level = words.pop(0) if words and (reference := baseline(words[0])) else ""
+    ways = reference.ways("") if level and reference else [CompileWay()]
+    if not words:
+        raise UsageError(f"eval: --policy: expected a runner, a decision file or a level, got {text!r}")
+    if words[0].startswith("best-of:"):
+        best = _best_of(words, ways[0])
+        return Competitor(text, "policy", lambda _: best)
+    flags = [flag for word in words for flag in _flags(word)]
+    if PROGRAM not in text:
+        same = _ways(flags, ways[0])
+        return Competitor(text, "policy", lambda _: same, _points(flags))
+    return Competitor(
+        text,
+        "policy",
+        lambda program: _ways([flag.replace(PROGRAM, program) for flag in flags], ways[0]),
+        _points(flags),
+    )
+
+
+def _flags(word: str) -> Iterator[str]:
+    """The options of `passpilot cc` for a word of a policy."""
+    if word.startswith("-"):
+        yield word
+    elif word.startswith("@"):
+        yield f"--policy={word}"
+    elif word.startswith("decisions:"):
+        yield f"--decisions={word.removeprefix('decisions:')}"
+    elif found := _POINT.fullmatch(word):
+        yield f"--{word}" if found[1] in HOOKED else f"--advise={word}"
+    else:
+        yield f"--inline={word}"
+
+
+def _points(flags: Sequence[str]) -> tuple[str, ...]:
+    """The points at which a policy with these options decides."""
+    found = []
+    for flag in flags:
+        name, _, value = flag.lstrip("-").partition("=")
+        if name in HOOKED:
+            found.append(name)
+        elif name == "decisions":
+            found.append("inline")
+        elif name == "policy":
+            found += [point for point in find_bundle(value).points if point in HOOKED]
+        elif name == "advise":
+            found.append(value.partition("=")[0])
+    return tuple(dict.fromkeys(found))
+
+
+def _ways(flags: Sequence[str], base: CompileWay) -> list[CompileWay]:
+    """The way that options of `passpilot cc` stand for; several for a policy with tries."""
+    options = Options("eval", flags, {})
+    if options.rest:
+        raise UsageError(f"eval: --policy: expected options of passpilot cc, got {options.rest[0]!r}")
+    environment = options.environment()
+    tries = [{**environment, POLICY: policy} for policy in variants_of(options) if policy]
+    return [CompileWay(base.level, base.flags, each, plugin=True) for each in tries or [environment]]
+
+
+def _best_of(words: Sequence[str], base: CompileWay) -> list[CompileWay]:
+    count = words[0].removeprefix("best-of:")
+    if len(words) > 1 or not count.isdecimal() or not int(count):
+        raise UsageError(f"eval: --policy: expected best-of:N, got {' '.join(words)!r}")
+    return [
+        CompileWay(base.level, base.flags, {POLICY: policy} if policy else {}, plugin=bool(policy))
+        for policy in VARIANTS[: int(count)]
+    ]
