@@ -94,13 +94,13 @@ def require(*bars: Bar) -> None:
         sys.exit(1)
 
 
-def settle(*bars: Bar) -> None:
-    """Print and record the bars; with `--check`, exit 1 if a figure is beyond its bar."""
+def settle(*bars: Bar, required: bool = False) -> None:
+    """Print and record the bars; with `--check`, or if required, exit 1 if a figure is beyond its bar."""
     print(*bars, sep="\n")
     date, load = time.strftime("%Y-%m-%d", time.gmtime()), round(os.getloadavg()[0], 1)
     record = Record(command().removeprefix(MEASURES), date, {**machine(), "load": load}, bars)
     write(f"{FOLDER}/{record.script}.json", asdict(record))
-    if CHECK in sys.argv[1:] and not record.passed:
+    if (required or CHECK in sys.argv[1:]) and not record.passed:
         sys.exit(1)
 
 

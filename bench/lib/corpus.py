@@ -10,7 +10,10 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, TypeVar
 
+from passpilot.training.corpus.layout import Corpus
+from passpilot.training.rewards import code_bytes
 from tests.corpus.build import build
+from tests.corpus.export import export
 from tests.corpus.programs import HERE, all_programs
 from tests.passes.allocation.allocated import driver_output
 
@@ -60,3 +63,15 @@ def checked(results: Iterable[T | Exception]) -> list[T]:
             raise result
         values.append(result)
     return values
+
+
+def exported(name: str, level: str, folder: Path) -> Corpus:
+    """A program as a corpus of `passpilot corpus`; the process ends if a unit cannot be compiled."""
+    if problems := export(folder, [name], level, sections=True):
+        sys.exit("\n".join(problems))
+    return Corpus.read(folder)
+
+
+def code_size(path: Path) -> int:
+    """The bytes of machine code of an ELF file."""
+    return code_bytes(path.read_bytes())

@@ -1,31 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Gain against compilations of five searches for inlining decisions, side by side.
 
-usage: python -m bench.measure.tuning.search [SECONDS]
-
-Independent flips alone, without starts, pipelines and the outliner, search every unit of UNITS for SECONDS
-(45). The other searches may spend as many compilations as they did: ours, and ours without pipelines and
+Independent flips alone, without starts, pipelines and the outliner, search every unit of UNITS for so many
+seconds. The other searches may spend as many compilations as they did: ours, and ours without pipelines and
 options; the local search of Theodoridis and others, ASPLOS 2022, where every site is flipped alone and the
 keepers are joined, from two starts; and one random flip per compilation. Prints a table of the code size
-relative to -Oz, and writes bench/results/search.json; units that are there with the same SECONDS are not
+relative to -Oz, and writes bench/results/search.json; units that are there with the same seconds are not
 measured again. Fails if ours with half the compilations does not reach independent flips with all.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import random
-import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
+from statistics import geometric_mean
 from typing import Any, Final
 
-from rich.console import Console
-from rich.table import Table
-
-from bench.lib.records import ROOT
+from bench.lib.arguments import arguments
+from bench.lib.bars import Bar, require
+from bench.lib.corpus import built
+from bench.lib.records import read, write
+from bench.lib.tables import show
 from passpilot.plugin.errors import Error
 from passpilot.plugin.module import Module
 from passpilot.training.machines.local import ThisMachine
@@ -36,7 +33,6 @@ from passpilot.training.tuning.search import LEVERS, Search
 from passpilot.training.tuning.sizes import object_sizes
 from passpilot.training.tuning.study import Budget
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, Unit, UnitChoice
-from tests.corpus.programs import programs
 
 UNITS: Final = (
     ("bullet", "src/BulletCollision/CollisionDispatch/btConvexConvexAlgorithm.cpp"),
@@ -57,7 +53,7 @@ UNITS: Final = (
 JOBS: Final = 2
 POINTS: Final = (0.25, 0.5, 1.0)
 """Parts of the compilations at which sizes are compared."""
-RESULTS: Final = ROOT / "bench/results/search.json"
+RECORD: Final = "search.json"
 
 FLIPS: Final = "independent flips"
 Curve = list[tuple[int, float]]
@@ -76,15 +72,14 @@ class Bench:
         """Compile choices while there is budget; leaves out those that fail."""
         choices = choices[: max(0, self.budget - self.spent)]
         for first in range(0, len(choices), JOBS):
-            made = self.engine.compile([(0, choice) for choice in choices[first : first + JOBS]])
-            for each in made:
+            for result in self.engine.compile([(0, choice) for choice in choices[first : first + JOBS]]):
                 self.spent += 1
-                if isinstance(each, Error):
+                if isinstance(result, Error):
                     continue
-                size = object_sizes([each]).total
+                size = object_sizes([result]).total
                 if not self.curve or size < self.curve[-1][1]:
                     self.curve.append((self.spent, size))
-                yield each, size
+                yield result, size
 
     @property
     def left(self) -> bool:
@@ -146,9 +141,9 @@ def single(unit: Unit, budget: int) -> Curve:
     ((best, least),) = bench.compile([LLVMS_OWN])
     while bench.left and best.asked:
         calls = [draw.choice(list(best.asked)) for _ in range(JOBS)]
-        for made, size in bench.compile([flipped(best, call) for call in calls]):
+        for compiled, size in bench.compile([flipped(best, call) for call in calls]):
             if size < least:
-                best, least = made, size
+                best, least = compiled, size
     return bench.curve
 
 
@@ -176,33 +171,31 @@ def measured(unit: Unit, seconds: float) -> dict[str, Any]:
 def mean(rows: dict[str, Any], name: str, part: float) -> float:
     """The geometric mean of the sizes after a part of the compilations."""
     sizes = [size_at(row["curves"][name], part * row["compilations"]) for row in rows.values()]
-    return math.exp(sum(map(math.log, sizes)) / len(sizes))
+    return geometric_mean(sizes)
 
 
-def main(seconds: float) -> None:
-    """Measure, print, write."""
-    rows: dict[str, Any] = {}
-    if RESULTS.exists() and (kept := json.loads(RESULTS.read_text()))["seconds"] == seconds:
-        rows = kept["units"]
-    for program, source in UNITS:
-        path = programs()[program].unit(source, "Oz")
-        if path.stem in rows:
-            continue
-        row = rows[path.stem] = measured(Unit(Module.read(path), "default<Oz>"), seconds)
-        print(path.stem, row["compilations"], {name: f"{mean({'': row}, name, 1):.4f}" for name in NAMES})
-        sys.stdout.flush()
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps({"seconds": seconds, "units": rows}) + "\n")
-    table = Table(title=f"size relative to -Oz, geometric mean of {len(rows)} units")
-    table.add_column("search")
-    for part in POINTS:
-        table.add_column(f"{part:.0%} of the compilations", justify="right")
-    for name in NAMES:
-        table.add_row(name, *(f"{mean(rows, name, part):.4f}" for part in POINTS))
-    Console(width=110).print(table)
-    if mean(rows, "ours", 0.5) > mean(rows, FLIPS, 1):
-        sys.exit("bench_search: expected ours with half the compilations to reach independent flips")
+def main() -> None:
+    seconds = arguments(__doc__, {"seconds": 45.0}).seconds
+    record = read(RECORD, {"seconds": seconds})
+    rows: dict[str, Any] = record["units"] if record["seconds"] == seconds and "units" in record else {}
+    for name, source in UNITS:
+        path = built([name])[0].unit(source, "Oz")
+        if path.stem not in rows:
+            row = rows[path.stem] = measured(Unit(Module.read(path), "default<Oz>"), seconds)
+            print(
+                path.stem,
+                row["compilations"],
+                *(f"{mean({'': row}, key, 1):.4f}" for key in NAMES),
+                flush=True,
+            )
+            write(RECORD, {"seconds": seconds, "units": rows})
+    sizes = {
+        name: {f"{part:.0%} of the compilations": mean(rows, name, part) for part in POINTS} for name in NAMES
+    }
+    show(f"size relative to -Oz, geometric mean of {len(rows)} units", "search", sizes)
+    half, whole = mean(rows, "ours", 0.5), mean(rows, FLIPS, 1)
+    require(Bar("ours with half the compilations", half, whole, "independent flips with all"))
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else 45)
+    main()
