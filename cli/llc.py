@@ -24,6 +24,7 @@ from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
 from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
+from passpilot.plugin.levels import CODEGEN_LEVELS
 from passpilot.plugin.version import MAJOR
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from passpilot.plugin import _core
     from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.module import Module
-
-LEVELS: Final = ("O0", "O1", "O2", "O3")
 
 ABSENT: Final = (
     *("compile-twice", "enable-new-pm", "load-pass-plugin", "p", "pass-remarks-hotness-threshold", "passes"),
@@ -136,8 +135,8 @@ def _checked(argv: Iterable[str]) -> Iterable[str]:
             raise UsageError(
                 f"llc: expected an option of passpilot llc, got {name}; llc-{MAJOR} itself has it"
             )
-        if re.match("--?O", argument) and argument.lstrip("-") not in LEVELS:
-            raise UsageError(f"llc: expected -{', -'.join(LEVELS)}, got {argument!r}")
+        if re.match("--?O", argument) and argument.lstrip("-") not in CODEGEN_LEVELS:
+            raise UsageError(f"llc: expected -{', -'.join(CODEGEN_LEVELS)}, got {argument!r}")
         yield argument
 
 
@@ -151,7 +150,7 @@ def make_parser() -> Parser:
     )
     add = parser.option
     ModuleOptions.add_to(parser)
-    for level in LEVELS:
+    for level in CODEGEN_LEVELS:
         add(
             level,
             dest="levels",
@@ -274,7 +273,7 @@ def _level(options: LlcOptions) -> int:
     levels = options.levels or ("O2",)
     if len(levels) > 1:
         raise UsageError(f"llc: expected one optimization level, got -{' -'.join(levels)}")
-    return LEVELS.index(levels[0])
+    return CODEGEN_LEVELS.index(levels[0])
 
 
 def _default_output(options: LlcOptions, module: Module) -> str:

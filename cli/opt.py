@@ -12,14 +12,13 @@ from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
 from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import UsageError
+from passpilot.plugin.levels import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.module import Module
-
-LEVELS: Final = ("O0", "O1", "O2", "O3", "Os", "Oz")
 
 EPILOG: Final = f"""\
 example:

@@ -8,6 +8,7 @@ named tuples because `dataclasses` imports `inspect`, which takes a fifth of a c
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeVar
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeVar
 from passpilot.cli.options_table import options_of
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.failures import did_you_mean
+from passpilot.plugin.numbers import finite_number, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,8 +31,6 @@ _GROUPS: Final = ("positional arguments", "advice", "options")
 _SHORT: Final = re.compile("-(?:[A-Za-z]|O[0-3sz])")
 """Options that people type with one dash."""
 
-READ: dict[str, Callable[[str], object]] = {"seconds": float, "number": float, "count": int}
-"""The functions that read the numbers of the options table, by kind."""
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -110,7 +110,7 @@ class Parser(argparse.ArgumentParser):
             elif row.choices:
                 self.option(row.name, choices=row.choices, help=text)
             else:
-                self.option(row.name, type=READ.get(row.kind, str), metavar=value, help=text)
+                self.option(row.name, type=_READERS.get(row.kind, str), metavar=value, help=text)
 
     def traceback_option(self) -> None:
         """Add --traceback; `passpilot.cli.main` obeys it."""
@@ -138,15 +138,41 @@ class Parser(argparse.ArgumentParser):
         return did_you_mean(f"--{name.lstrip('-')}", known) if name.startswith("-") else ""
 
 
-def count_of(noun: str) -> Callable[[str], int]:
-    """The function that reads a number of things, 0 or more."""
+def count_of(noun: str, least: int = 0) -> Callable[[str], int]:
+    """The `type` of an option that is a whole number of things, `least` or more."""
 
     def read(text: str) -> int:
-        if not text.isdecimal():
-            raise argparse.ArgumentTypeError(f"expected a number of {noun}, got {text!r}")
-        return int(text)
+        number = whole_number(text)
+        if number is None or number < least:
+            more = f", {least} or more" if least else ""
+            raise argparse.ArgumentTypeError(f"expected a number of {noun}{more}, got {text!r}")
+        return number
 
     return read
+
+
+def number_of(noun: str, *, positive: bool = False, most: float = math.inf) -> Callable[[str], float]:
+    """The `type` of an option that is a number of 0 or more, or if `positive` above 0, and at most `most`."""
+
+    def read(text: str) -> float:
+        number = finite_number(text)
+        if number is None or not 0 <= number <= most or (positive and not number):
+            above = " above 0" if positive else ""
+            raise argparse.ArgumentTypeError(f"expected a number of {noun}{above}, got {text!r}")
+        return number
+
+    return read
+
+
+SECONDS: Final = number_of("seconds", positive=True, most=1e6)
+"""The `type` of an option that is a time: above 0, at most a million seconds."""
+
+_READERS: Final[Mapping[str, Callable[[str], object]]] = {
+    "seconds": SECONDS,
+    "number": number_of("times"),
+    "count": count_of("times"),
+}
+"""The `type` of an option of the options table, by its kind."""
 
 
 def _values(parsed: argparse.Namespace) -> dict[str, object]:

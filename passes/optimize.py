@@ -6,13 +6,14 @@ from __future__ import annotations
 from contextlib import ExitStack
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from passpilot.passes.python.pipeline import bind, raise_failure, with_suggestion
 from passpilot.plugin import _core
 from passpilot.plugin.asking import listed
 from passpilot.plugin.compile import NO_REMARKS, PLAIN, deadline_of, run_pipeline
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.levels import LEVELS
 from passpilot.plugin.module import checked_module, utf8
 from passpilot.plugin.origin import warn_user
 
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 
 Advisors: TypeAlias = "AdvisorLike | RunnerLike | Sequence[AdvisorLike | RunnerLike]"
 """What `optimize` accepts as advisors."""
-
-
-LEVELS: Final = ("O0", "O1", "O2", "O3", "Os", "Oz")
-"""The names of LLVM's default pipelines."""
 
 
 def optimize(

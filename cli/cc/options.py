@@ -13,6 +13,7 @@ from passpilot.cli.cc.clang_arguments import WITH_VALUE
 from passpilot.cli.options_table import FILES, RUNNERS, OptionRow, options_of
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.numbers import finite_number, whole_number
 
 TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class Options:
             self._check_recording(where, text)
         elif option.kind == "policy":
             self._check_policy(where, text)
-        elif name == "best-of" and not (text.isascii() and text.isdigit()):
+        elif name == "best-of" and whole_number(text) is None:
             raise self._wrong(where, "a number of variants", text)
         elif name == "at" and "=" not in text:
             raise self._wrong(where, option.value, text)
@@ -164,7 +165,7 @@ class Options:
             self._check_file(where, os.path.join(policy, "policy.toml"))
         for part in query.split("&") if query else ():
             key, _, value = part.partition("=")
-            if key not in ("tries", "recipe") or not (value.isascii() and value.isdigit() and int(value)):
+            if key not in ("tries", "recipe") or not whole_number(value):
                 raise self._wrong(where, "tries=N or recipe=N with N of 1 or more", part)
         if self.tries and (self.best_of or "recipe=" in query):
             other = "--best-of" if self.best_of else "recipe=N"
@@ -180,11 +181,8 @@ class Options:
             raise InputError(text) from error
 
     def _check_number(self, where: str, text: str, *, positive: bool) -> None:
-        try:
-            number = float(text)
-        except ValueError:
-            number = -1
-        if not number < float("inf") or number < 0 or (positive and not number):
+        number = finite_number(text)
+        if number is None or number < 0 or (positive and not number):
             raise self._wrong(where, "a number above 0" if positive else "a number of 0 or more", text)
 
     def _wrong(self, where: str, expected: str, got: str) -> UsageError:

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reads numbers that users write: options, variables, and the values in runner specs."""
+
+from __future__ import annotations
+
+
+def whole_number(text: str) -> int | None:
+    """The number that ASCII digits write; None for any other text."""
+    return int(text) if text.isascii() and text.isdecimal() else None
+
+
+def finite_number(text: str) -> float | None:
+    """The finite number that the text writes; None for any other text."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if abs(number) < float("inf") else None
