@@ -24,7 +24,7 @@ from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
 from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
-from passpilot.plugin.levels import CODEGEN_LEVELS
+from passpilot.plugin.toolchain import CODEGEN_LEVELS
 from passpilot.plugin.version import MAJOR
 
 if TYPE_CHECKING:

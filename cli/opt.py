@@ -12,7 +12,7 @@ from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
 from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import UsageError
-from passpilot.plugin.levels import LEVELS
+from passpilot.plugin.toolchain import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

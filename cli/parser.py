@@ -13,10 +13,10 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeVar
 
+from passpilot.cli.numbers import finite_number, whole_number
 from passpilot.cli.options_table import options_of
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.failures import did_you_mean
-from passpilot.plugin.numbers import finite_number, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,6 @@ _GROUPS: Final = ("positional arguments", "advice", "options")
 
 _SHORT: Final = re.compile("-(?:[A-Za-z]|O[0-3sz])")
 """Options that people type with one dash."""
-
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):

@@ -13,9 +13,9 @@ from passpilot.plugin import _core
 from passpilot.plugin.asking import listed
 from passpilot.plugin.compile import NO_REMARKS, PLAIN, deadline_of, run_pipeline
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.levels import LEVELS
 from passpilot.plugin.module import checked_module, utf8
 from passpilot.plugin.origin import warn_user
+from passpilot.plugin.toolchain import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

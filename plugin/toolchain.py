@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Finds the built libraries and headers without loading them.
+"""Finds the built libraries and headers without loading them; names LLVM's levels.
 
 `passpilot cc` runs for every file of a build, so this module imports nothing slow.
 """
@@ -14,6 +14,13 @@ from passpilot.plugin.version import MAJOR
 TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Final
+
+LEVELS: Final = ("O0", "O1", "O2", "O3", "Os", "Oz")
+"""LLVM's optimization levels: ``default<O2>`` is a pipeline."""
+
+CODEGEN_LEVELS: Final = LEVELS[:4]
+"""The levels of code generation; the index is `opt_level`."""
 
 
 def installed(name: str, hint: str = "build passpilot again") -> str:

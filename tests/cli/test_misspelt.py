@@ -93,7 +93,7 @@ def test_values_that_begin_with_a_dash_but_are_no_options(tmp_path: Path) -> Non
     assert (done.code, done.err) == (0, "")
     assert b"define" in done.out
     told = refused("opt", "in.ll", "-O2", "--inline=const:0", "--size-budget", "-1", cwd=tmp_path, code=2)
-    assert "expected a size budget of 0 or more, got -1" in told
+    assert "-size-budget: expected a number of times, got '-1'" in told
     assert passpilot("llc", "in.ll", "--report=-filetype=obj", "-o", "-", cwd=tmp_path).code == 0
     assert (tmp_path / "-filetype=obj").exists()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads numbers that users write: options, variables, and the values in runner specs."""
+"""Reads the numbers of command lines and variables; `parser` and `passpilot cc` use it."""
 
 from __future__ import annotations
 
