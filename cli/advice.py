@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Advice`: a command's advice flags, such as `--inline=R`, `--advise POINT=R`, `--log`; makes advisors."""
+"""`Advice`: what a command's flags, such as `--inline=R` and `--policy=@oz`, say about advisors.
+
+The flags are resolved once, into the runner, the log and the keywords of each advisor.
+"""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from passpilot.features.catalogue import COMMANDS, COMMON, EMIT_PASSES, HOOKED, hooked
 from passpilot.plugin.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from passpilot.passes.advisor import Advisor
     from passpilot.passes.policy import ChosenPolicy
-    from passpilot.plugin.asking import AdvisorLike
 
 POINTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
     **{command: hooked(function) for function, command in COMMANDS.items()},
@@ -22,7 +26,7 @@ POINTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
 """LLVM's decision points that each command reaches."""
 
 
-class Advice(NamedTuple):
+class AdviceFlags(NamedTuple):
     """The values of a command's advice flags."""
 
     command: str
@@ -40,91 +44,101 @@ class Advice(NamedTuple):
     """The points that a decision file decides, not the policy."""
 
     @classmethod
-    def of(cls, command: str, values: Mapping[str, Any]) -> Advice:
+    def of(cls, command: str, values: Mapping[str, Any]) -> AdviceFlags:
         """Take the advice flags of a command from the values that its parser has read."""
         points = POINTS_OF[command]
-        names = (*COMMON, *filter(None, map(_limit_of, points)))
         return cls(
             command,
-            {point: given for point in points if (given := values[point.replace("-", "_")]) is not None},
+            {point: runner for point in points if (runner := values[point.replace("-", "_")]) is not None},
             values["advise"],
             values["load"],
             values["log"],
-            {name: values[name] for name in names if values[name] is not None},
+            _keywords(command, values),
             values["stats"],
             values.get("policy") or "",
             ("inline",) if values.get("decisions") else (),
         )
 
+    def load_files(self) -> None:
+        """Run the files of --load, which register passes, features, runners and decision points.
 
-def contending(command: str, values: Mapping[str, Any]) -> list[Advice]:
-    """One `Advice` for each runner of a command whose flags may name several for a point.
+        Raises:
+            Error: a file cannot be loaded.
+        """
+        for file in self.load:
+            from passpilot.plugin.load import load_file
 
-    Raises:
-        UsageError: a decision point is unknown, or a keyword is for none of the runners.
-    """
-    asked = [(point, runner) for point in POINTS_OF[command] for runner in values[point.replace("-", "_")]]
-    for text in values["advise"]:
-        asked += runner_specs(Advice(command, {}, (text,), (), (), {}, stats=False)).items()
-    names = (*COMMON, *filter(None, map(_limit_of, POINTS_OF[command])))
-    given = {name: values[name] for name in names if values[name] is not None}
-    _check_keywords(Advice(command, {}, (), (), (), given, stats=False), [point for point, _ in asked])
-    made = []
-    for point, runner in asked:
-        keywords = {name: given[name] for name in (*COMMON, _limit_of(point)) if name in given}
-        made.append(Advice(command, {point: runner}, (), (), (), keywords, stats=False))
-    return made
+            load_file(file)
 
+    def resolve(self) -> Advice:
+        """Find the policy, and the runner, the log and the keywords of each advisor. Call `load_files` first.
 
-def load_files(advice: Advice) -> None:
-    """Run the files of --load, which register passes, features and runners.
+        Raises:
+            UsageError: the flags contradict each other.
+            Error: there is no such policy or recipe, or it is for another LLVM.
+        """
+        runners: dict[str, str | ChosenPolicy] = dict(_runners(self.command, self.runners, self.advise))
+        policy: ChosenPolicy | None = None
+        if self.policy:
+            from passpilot.passes.policy import ChosenPolicy
 
-    Raises:
-        Error: a file cannot be loaded.
-    """
-    for file in advice.load:
-        from passpilot.plugin.load import load_file
-
-        load_file(file)
-
-
-def make_advisors(advice: Advice) -> list[AdvisorLike]:
-    """Make the advisors that the flags ask for, at most one per point.
-
-    Raises:
-        UsageError: the flags contradict each other.
-        Error: a file cannot be loaded, or a runner cannot be made.
-    """
-    load_files(advice)
-    asked = runner_specs(advice)
-    written = log_paths(advice, asked)
-    _check_keywords(advice, asked)
-    made: list[AdvisorLike] = []
-    try:
-        for point, runner in asked.items():
-            made.append(_make(point, runner, written.get(point), advice.keywords))
-    except BaseException:
-        close_advisors(made)
-        raise
-    return made
+            policy = ChosenPolicy.find(self.policy, "emit" if self.command == "llc" else "optimize")
+            rest = {point: policy for point in policy.runners if point not in self.decided}
+            runners = {**rest, **runners}
+        points = [p for p in dict.fromkeys((*POINTS_OF[self.command], *runners)) if p in runners]
+        _check_keywords(self.command, self.keywords, points)
+        logs = _logs(self.command, self.log, points)
+        return Advice(self.command, {point: runners[point] for point in points}, logs, self.keywords, policy)
 
 
-def _make(point: str, runner: str, log: str | None, given: Mapping[str, Any]) -> AdvisorLike:
-    from passpilot.passes.advisor import make_advisor
+class Advice(NamedTuple):
+    """The advisors that a command's flags ask for."""
 
-    keywords = {name: given[name] for name in COMMON if name in given}
-    if limit := _limit_of(point):
-        keywords["limit"] = given.get(limit)
-    return make_advisor(point, runner, log=log, **keywords)
+    command: str
+    runners: Mapping[str, str | ChosenPolicy]
+    """The runner of each advised point, or the policy that has it, in the order of the catalogue."""
+    logs: Mapping[str, str]
+    """The path of the log by point."""
+    keywords: Mapping[str, object]
+    policy: ChosenPolicy | None = None
+
+    def make_advisors(self) -> list[Advisor]:
+        """Make the advisors.
+
+        Raises:
+            Error: a runner cannot be made; the advisors that were made are closed.
+        """
+        from passpilot.passes.advisor import advisor
+
+        made: list[Advisor] = []
+        try:
+            for point, runner in self.runners.items():
+                options: dict[str, Any] = {"log": self.logs.get(point)}
+                options |= {name: self.keywords[name] for name in _names(point) if name in self.keywords}
+                if isinstance(runner, str):
+                    made.append(advisor(point, runner, **options))
+                else:
+                    made.append(runner.advisor(point, **options))
+        except BaseException:
+            close_advisors(made)
+            raise
+        return made
+
+    @contextmanager
+    def advisors(self) -> Iterator[list[Advisor]]:
+        """Make the advisors, and close them when the block ends.
+
+        Raises:
+            Error: a runner cannot be made or closed.
+        """
+        made = self.make_advisors() if self.runners else []
+        try:
+            yield made
+        finally:
+            close_advisors(made)
 
 
-def _limit_of(point: str) -> str | None:
-    """The keyword of the point's limit, if it has one."""
-    row = HOOKED.get(point)
-    return row.limit.keyword if row and row.limit else None
-
-
-def close_advisors(advisors: Sequence[AdvisorLike]) -> None:
+def close_advisors(advisors: Sequence[Advisor]) -> None:
     """Close all advisors, the last one first; then raise the first error, if there was one."""
     failed: BaseException | None = None
     for advisor in reversed(advisors):
@@ -136,42 +150,87 @@ def close_advisors(advisors: Sequence[AdvisorLike]) -> None:
         raise failed
 
 
-def runner_specs(advice: Advice) -> dict[str, str]:
-    """The runner specs by advised point, in the order of the catalogue."""
-    command, points = advice.command, POINTS_OF[advice.command]
-    wanted = list(advice.runners.items())
-    for text in advice.advise:
-        point, equals, runner = text.partition("=")
-        found = _reached_point(command, point, searched=True) if equals else None
-        if found is None:
-            owner = _owner(point)
-            hint = f"; `passpilot {owner}` has the point {point}" if equals and owner else ""
+def contending(command: str, values: Mapping[str, Any]) -> list[Advice]:
+    """One `Advice` for each runner of a command whose flags may name several for a point.
+
+    Raises:
+        UsageError: a decision point is unknown, or a keyword is for none of the runners.
+    """
+    pairs = [(point, runner) for point in POINTS_OF[command] for runner in values[point.replace("-", "_")]]
+    for text in values["advise"]:
+        pairs += _runners(command, {}, (text,)).items()
+    keywords = _keywords(command, values)
+    _check_keywords(command, keywords, [point for point, _ in pairs])
+    return [
+        Advice(command, {point: runner}, {}, {n: keywords[n] for n in _names(point) if n in keywords})
+        for point, runner in pairs
+    ]
+
+
+def _keywords(command: str, values: Mapping[str, Any]) -> dict[str, object]:
+    """The keywords of advisors that the flags give."""
+    names = dict.fromkeys(name for point in ("", *POINTS_OF[command]) for name in _names(point))
+    return {name: values[name] for name in names if values[name] is not None}
+
+
+def _names(point: str) -> tuple[str, ...]:
+    """The keywords of a point's advisor that have a flag."""
+    return HOOKED[point].keywords if point in HOOKED else COMMON
+
+
+def _runners(command: str, flags: Mapping[str, str], advise: Iterable[str]) -> dict[str, str]:
+    """The runner specs by decision point, of flags such as --inline and of --advise."""
+    pairs = list(flags.items())
+    for text in advise:
+        name, equals, runner = text.partition("=")
+        point = _reached_point(command, name, searched=True) if equals else None
+        if point is None:
+            owner = _owner(name)
+            hint = f"; `passpilot {owner}` has the point {name}" if equals and owner else ""
             known = ", ".join(_reached(command))
             raise UsageError(
                 f"{command}: --advise: expected POINT=RUNNER with POINT among {known}, got {text!r}{hint}"
             )
-        wanted.append((found, runner))
-    asked = dict(wanted)
-    for point in asked:
-        if (count := [each for each, _ in wanted].count(point)) > 1:
+        pairs.append((point, runner))
+    points = [point for point, _ in pairs]
+    for point in points:
+        if (count := points.count(point)) > 1:
             raise UsageError(f"{command}: expected one runner for the point {point}, got {count}")
-    if chosen := chosen_policy(advice):
-        rest = chosen.runners.items()
-        asked = {**{point: runner for point, runner in rest if point not in advice.decided}, **asked}
-    return {point: asked[point] for point in (*points, *asked) if point in asked}
+    return dict(pairs)
 
 
-def chosen_policy(advice: Advice) -> ChosenPolicy | None:
-    """The policy that the flags name, if they name one.
+def _logs(command: str, given: Iterable[str], points: Sequence[str]) -> dict[str, str]:
+    """The log paths by advised point: from --log POINT=F, or from --log F if there is one advisor."""
+    logs: dict[str, str] = {}
+    for text in given:
+        name, equals, path = text.partition("=")
+        point = _reached_point(command, name) if equals else None
+        if point is None:
+            point, path = points[0] if len(points) == 1 else "", text
+        if not points or (point and point not in points):
+            _refuse_lonely(command, "log", point)
+        if not point:
+            raise UsageError(
+                f"{command}: --log: expected POINT=F with POINT among {', '.join(points)}, got {text!r}"
+            )
+        if point in logs:
+            raise UsageError(f"{command}: expected one log for the point {point}, got two")
+        logs[point] = path
+    return logs
 
-    Raises:
-        Error: there is no such policy or recipe, or it is for another LLVM.
-    """
-    if not advice.policy:
-        return None
-    from passpilot.passes.policy import ChosenPolicy
 
-    return ChosenPolicy.find(advice.policy, "emit" if advice.command == "llc" else "optimize")
+def _check_keywords(command: str, keywords: Iterable[str], points: Sequence[str]) -> None:
+    """Make sure that every given keyword applies to an advisor."""
+    for name in keywords:
+        if not any(name in _names(point) for point in points):
+            owners = [point for point in POINTS_OF[command] if name in _names(point)]
+            _refuse_lonely(command, name, "" if name in COMMON else owners[0])
+
+
+def _refuse_lonely(command: str, name: str, point: str) -> NoReturn:
+    flag = f"--{name.replace('_', '-')}"
+    point = point or next(iter(POINTS_OF[command]), "inline")
+    raise UsageError(f"{command}: {flag} has no effect without an advisor; add --{point}=RUNNER")
 
 
 def _reached_point(command: str, name: str, *, searched: bool = False) -> str | None:
@@ -200,44 +259,6 @@ def _reached(command: str) -> tuple[str, ...]:
     from passpilot.features.point import point_names
 
     return *POINTS_OF[command], *(name for name in point_names() if name not in HOOKED)
-
-
-def log_paths(advice: Advice, advised: Iterable[str]) -> dict[str, str]:
-    """The log paths by advised point: from --log POINT=F, or from --log F if there is one advisor."""
-    command, only = advice.command, list(advised)
-    written: dict[str, str] = {}
-    for text in advice.log:
-        name, equals, path = text.partition("=")
-        point = _reached_point(command, name) if equals else None
-        if point is None:
-            point, path = only[0] if len(only) == 1 else "", text
-        if not only or (point and point not in only):
-            _refuse_lonely(command, "log", point)
-        if not point:
-            raise UsageError(
-                f"{command}: --log: expected POINT=F with POINT among {', '.join(only)}, got {text!r}"
-            )
-        if point in written:
-            raise UsageError(f"{command}: expected one log for the point {point}, got two")
-        written[point] = path
-    return written
-
-
-def _check_keywords(advice: Advice, advised: Iterable[str]) -> None:
-    """Make sure that every given keyword applies to an advisor."""
-    points = set(advised)
-    owners = {limit: point for point in POINTS_OF[advice.command] if (limit := _limit_of(point))}
-    for name in advice.keywords:
-        if not points or (name in owners and owners[name] not in points):
-            _refuse_lonely(advice.command, name, owners.get(name, ""))
-
-
-def _refuse_lonely(command: str, name: str, point: str) -> NoReturn:
-    flag = f"--{name.replace('_', '-')}"
-    point = point or next(iter(POINTS_OF[command]), "inline")
-    raise UsageError(
-        f"{command}: {flag}: expected an advisor that it is for, got none; add --{point}=default"
-    )
 
 
 def refuse_point(command: str, option: str) -> None:

@@ -10,7 +10,7 @@ import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from passpilot.cli.advice import contending, make_advisors
+from passpilot.cli.advice import contending
 from passpilot.cli.comparison_text import BASELINE, Comparison, csv_text, json_text, table_text
 from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
 from passpilot.cli.options_table import RUNNERS
@@ -18,7 +18,6 @@ from passpilot.cli.outputs import prepare, quiet_pipe
 from passpilot.cli.parser import Parser
 from passpilot.cli.progress import progress
 from passpilot.features.catalogue import HOOKED
-from passpilot.passes.advisor import Advisor
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from passpilot.cli.advice import Advice
-    from passpilot.plugin.asking import AdvisorLike
+    from passpilot.passes.advisor import Advisor
 
 EPILOG: Final = f"""\
 example:
@@ -166,15 +165,14 @@ def _contenders(asked: Sequence[Advice]) -> list[Contender]:
 def _name(advice: Advice) -> str:
     """The option that made the contender."""
     ((point, runner),) = advice.runners.items()
-    return f"--{point}={shown(runner)}" if point in HOOKED else f"--advise={point}={shown(runner)}"
+    return f"--{'' if point in HOOKED else 'advise='}{point}={shown(str(runner))}"
 
 
-def _advisors(advice: Advice, logs: Mapping[str, str]) -> Sequence[AdvisorLike]:
-    made = make_advisors(advice._replace(log=tuple(f"{point}={path}" for point, path in logs.items())))
-    for advisor in made:
-        if isinstance(advisor, Advisor):
-            advisor.may_idle = True  # among several modules, one without decisions is no mistake
-    return made
+def _advisors(advice: Advice, logs: Mapping[str, str]) -> Sequence[Advisor]:
+    advisors = advice._replace(logs=logs).make_advisors()
+    for advisor in advisors:
+        advisor.may_idle = True  # among several modules, one without decisions is no mistake
+    return advisors
 
 
 def _make_folder(path: str) -> None:

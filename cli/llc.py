@@ -3,26 +3,24 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import sys
 import warnings
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from passpilot.cli.advice import (
-    Advice,
-    chosen_policy,
-    close_advisors,
-    log_paths,
-    make_advisors,
-    runner_specs,
-)
-from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
-from passpilot.cli.module_options import ModuleOptions, RemarkOptions
+from passpilot.cli.llvm_options import set_llvm_options
 from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
-from passpilot.cli.parser import Parser, record
+from passpilot.cli.parser import count_of, flag, option, part, several, truth
+from passpilot.cli.tool_options import (
+    ModuleOptions,
+    RemarkOptions,
+    level_flags,
+    only_level,
+    read_options,
+    tool_parser,
+)
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
 from passpilot.plugin.toolchain import CODEGEN_LEVELS
 from passpilot.plugin.version import MAJOR
@@ -30,8 +28,9 @@ from passpilot.plugin.version import MAJOR
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from passpilot.cli.advice import Advice, AdviceFlags
+    from passpilot.cli.parser import Parser
     from passpilot.plugin import _core
-    from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.module import Module
 
 ABSENT: Final = (
@@ -50,81 +49,66 @@ All other options are LLVM's own, as in llc: -mcpu=znver4, -mattr=+avx2, -march=
 {RUNNERS}"""
 
 
+def _switch(default: bool | None, help_: str) -> Any:
+    """Declares an option that is true, false, or without a value true."""
+    return option(default=default, nargs="?", const="true", type=truth, metavar="BOOL", help=help_)
+
+
 class AssemblyOptions(NamedTuple):
     """Options of assembly output and of inline assembly."""
 
-    asm_verbose: bool
-    preserve_as_comments: bool
-    show_mc_encoding: bool
-    dwarf_directory: bool | None
-    output_asm_variant: int | None
-    binutils_version: str
-    include_paths: tuple[str, ...]
-    printer_options: tuple[str, ...]
+    asm_verbose: bool = _switch(True, "comments in the assembly (true)")
+    preserve_as_comments: bool = _switch(True, "keep comments of inline assembly (true)")
+    show_mc_encoding: bool = _switch(False, "encodings in the assembly (false)")
+    dwarf_directory: bool | None = _switch(None, ".file directives with a directory (by target)")
+    output_asm_variant: int | None = option(
+        type=count_of("a variant"), metavar="N", help="syntax variant of the assembly"
+    )
+    binutils_version: str = option(default="", metavar="V", help="the oldest binutils to satisfy")
+    include_paths: tuple[str, ...] = several("I", metavar="DIR", help="for .include")
+    printer_options: tuple[str, ...] = several("M", metavar="OPT", help="for the printer")
 
-    @staticmethod
-    def add_to(parser: Parser) -> None:
-        """Add these options."""
-        add = parser.option
-        switch = {"nargs": "?", "const": "true", "type": _boolean, "metavar": "BOOL"}
-        add("asm-verbose", default=True, help="comments in the assembly (true)", **switch)
-        add("preserve-as-comments", default=True, help="keep comments of inline assembly (true)", **switch)
-        add("show-mc-encoding", default=False, help="encodings in the assembly (false)", **switch)
-        add("dwarf-directory", help=".file directives with a directory (by target)", **switch)
-        add("output-asm-variant", type=int, metavar="N", help="syntax variant of the assembly")
-        add("binutils-version", default="", metavar="V", help="the oldest binutils to satisfy")
-        add("I", dest="include_paths", action="append", default=[], metavar="DIR", help="for .include")
-        add("M", dest="printer_options", action="append", default=[], metavar="OPT", help="for the printer")
+
+_REPORT: Final = "compare the cost of the allocation with LLVM's default, function by function"
 
 
 class LlcOptions(NamedTuple):
     """The command line of `passpilot llc` without LLVM's own options."""
 
-    module: ModuleOptions
-    assembly: AssemblyOptions
-    remarks: RemarkOptions
-    advice: Advice
-    levels: tuple[str, ...]
-    """The flags -O0, -O1, ... that are given, without the dash."""
-    output: str
-    """Empty for llc's default name."""
-    filetype: str
-    x: str
-    """The language of the input; empty to take it from the file name."""
-    disable_simplify_libcalls: bool
-    discard_value_names: bool
-    split_dwarf_file: str
-    split_dwarf_output: str
-    report: str
-    report_mca: bool
+    advice: AdviceFlags
     decisions: str | None
+    module: ModuleOptions = part(ModuleOptions)
+    levels: tuple[str, ...] = level_flags(CODEGEN_LEVELS, "how hard to optimize (-O2)")
+    output: str = option("o", default="", metavar="OUT", help="output file; - for stdout")
+    """Empty for llc's default name."""
+    filetype: str = option(
+        choices=("asm", "obj", "null"), default="asm", help="assembly (default), object or nothing"
+    )
+    x: str = option(choices=("", "ir"), default="", help="language of the input: ir")
+    disable_simplify_libcalls: bool = flag("treat no function as one of the C library")
+    discard_value_names: bool = flag("drop the names of values first")
+    split_dwarf_file: str = option(default="", metavar="F", help="name of the .dwo file in the DWARF")
+    split_dwarf_output: str = option(default="", metavar="F", help="write the .dwo file")
+    report: str = option(default="", metavar="F.json", help=f"{_REPORT}; `passpilot report` shows it")
+    report_mca: bool = flag("add llvm-mca's cycles per call to the report")
+    assembly: AssemblyOptions = part(AssemblyOptions, "assembly")
+    remarks: RemarkOptions = part(RemarkOptions, "remarks")
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
     prepare()
-    options, llvm = _parsed(argv)
+    options, llvm = read_options("llc", make_parser(), LlcOptions, _checked(argv))
     if options.module.version:
         print_version()
         return 0
     return _run(options, llvm)
 
 
-def _parsed(argv: Sequence[str]) -> tuple[LlcOptions, list[str]]:
-    """The parsed options, and the arguments for LLVM."""
-    parser = make_parser()
-    ours, llvm = split_options(_checked(argv), parser)
-    values = parser.values(ours)
-    check_text("llc", values)
-    options = record(
-        LlcOptions,
-        values,
-        module=record(ModuleOptions, values),
-        assembly=record(AssemblyOptions, values),
-        remarks=record(RemarkOptions, values),
-        advice=Advice.of("llc", values),
-    )
-    return options, llvm
+def make_parser() -> Parser:
+    """The parser of the advice flags and of llc's own flags."""
+    text = "Generate code as llc does, and let runners advise the register allocator."
+    return tool_parser("llc", LlcOptions, text, "a .ll or .bc file; - for stdin", EPILOG)
 
 
 def _checked(argv: Iterable[str]) -> Iterable[str]:
@@ -140,58 +124,11 @@ def _checked(argv: Iterable[str]) -> Iterable[str]:
         yield argument
 
 
-def make_parser() -> Parser:
-    """The parser of the advice flags and of llc's own flags."""
-    parser = Parser(
-        "passpilot llc",
-        description="Generate code as llc does, and let runners advise the register allocator.",
-        epilog=EPILOG,
-        add_help=False,
-    )
-    add = parser.option
-    ModuleOptions.add_to(parser)
-    for level in CODEGEN_LEVELS:
-        add(
-            level,
-            dest="levels",
-            action="append_const",
-            const=level,
-            default=[],
-            help="how hard to optimize (-O2)",
-        )
-    add("o", dest="output", default="", metavar="OUT", help="output file; - for stdout")
-    kinds = ("asm", "obj", "null")
-    add("filetype", choices=kinds, default="asm", help="assembly (default), object or nothing")
-    add("x", choices=("", "ir"), default="", help="language of the input: ir")
-    add("disable-simplify-libcalls", action="store_true", help="treat no function as one of the C library")
-    add("discard-value-names", action="store_true", help="drop the names of values first")
-    add("split-dwarf-file", default="", metavar="F", help="name of the .dwo file in the DWARF")
-    add("split-dwarf-output", default="", metavar="F", help="write the .dwo file")
-    with parser.group("assembly"):
-        AssemblyOptions.add_to(parser)
-    with parser.group("remarks"):
-        RemarkOptions.add_to(parser)
-    parser.table_options("llc")
-    report = "compare the cost of the allocation with LLVM's default, function by function"
-    add("report", default="", metavar="F.json", help=f"{report}; `passpilot report` shows it")
-    add("report-mca", action="store_true", help="add llvm-mca's cycles per call to the report")
-    parser.traceback_option()
-    return parser
-
-
-def _boolean(text: str) -> bool:
-    values = {"true": True, "1": True, "": True, "false": False, "0": False}
-    if text.lower() not in values:
-        raise argparse.ArgumentTypeError(f"expected true or false, got {text!r}")
-    return values[text.lower()]
-
-
 def _run(options: LlcOptions, llvm: list[str]) -> int:
-    from passpilot.passes.policy import flags_beside
     from passpilot.plugin import _core
     from passpilot.plugin.module import Module
 
-    level = _level(options)
+    level = CODEGEN_LEVELS.index(only_level("llc", options.levels) or "O2")
     set_llvm_options("llc", llvm)
     if _core.target_help(options.module.mtriple):
         return 0
@@ -205,75 +142,44 @@ def _run(options: LlcOptions, llvm: list[str]) -> int:
         discard_value_names=options.discard_value_names,
         for_codegen=True,
     )
-    if options.decisions and (decided := _core.decided_options(options.decisions, module.source_file)):
-        llvm = [*llvm, *flags_beside(llvm, decided)]
-        set_llvm_options("llc", llvm)
-    if policy := chosen_policy(options.advice):
-        policy.check_target(options.module.mtriple or module.triple)
-        llvm = [*llvm, *policy.flags(llvm)]
-        set_llvm_options("llc", llvm)
+    if options.decisions:
+        set_llvm_options("llc", (), _core.decided_options(options.decisions, module.source_file))
+    options.advice.load_files()
+    advice = options.advice.resolve()
+    if advice.policy:
+        advice.policy.check_target(options.module.mtriple or module.triple)
+        set_llvm_options("llc", (), advice.policy.options)
     options = options._replace(output=options.output or _default_output(options, module))
-    _check(options)
+    _check(options, advice)
     if options.report_mca:
-        return _measured(options, module, level, llvm)
-    _advised(options, module, level, _Measuring(llvm, None))
+        _compile_twice(options, module, level, llvm, advice)
+    else:
+        _compile(options, module, level, llvm, advice)
     return 0
 
 
-def _measured(options: LlcOptions, module: Module, level: int, llvm: list[str]) -> int:
+def _check(options: LlcOptions, advice: Advice) -> None:
+    others = (("-split-dwarf-output", options.split_dwarf_output), ("--report", options.report))
+    output = None if _prints_nothing(options) else options.output
+    check_outputs(advice, ("-o", output), *others, remarks=options.remarks.pass_remarks_output)
+    if options.report_mca and not options.report:
+        raise UsageError("llc: --report-mca has no effect without a report; add --report=F.json")
+
+
+def _compile_twice(
+    options: LlcOptions, module: Module, level: int, llvm: Sequence[str], advice: Advice
+) -> None:
     """Compile with logs, and replay the decisions for llvm-mca."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
-        logs = _log_paths(options.advice, folder)
-        logging = options.advice._replace(log=tuple(f"{point}={path}" for point, path in logs.items()))
-        runners = {point: f"replay:{path}" for point, path in logs.items()}
-        replaying = options.advice._replace(runners=runners, advise=(), log=())
-        _advised(options._replace(advice=logging), module, level, _Measuring(llvm, replaying))
-    return 0
-
-
-def _log_paths(advice: Advice, folder: str) -> dict[str, str]:
-    """A log path for every advised point: the user's, or else one in `folder`."""
-    runners = runner_specs(advice)
-    given = log_paths(advice, runners)
-    logs = {point: given.get(point) or f"{folder}/{point}.log" for point in runners}
-    for path in logs.values():
-        if "?" in path or (os.path.exists(path) and not os.path.isfile(path)):
-            raise UsageError(f"llc: --log: expected a plain file for --report-mca to read again, got {path}")
-    return logs
-
-
-def _advised(options: LlcOptions, module: Module, level: int, measuring: _Measuring) -> None:
-    advisors = make_advisors(options.advice)
-    try:
-        _compile(options, module, _emit_options(options, level), advisors, measuring)
-    finally:
-        close_advisors(advisors)
-
-
-def _check(options: LlcOptions) -> None:
-    others = (("-split-dwarf-output", options.split_dwarf_output), ("--report", options.report))
-    output = None if _prints_nothing(options) else options.output
-    check_outputs(options.advice, ("-o", output), *others, remarks=options.remarks.pass_remarks_output)
-    if options.report_mca and not options.report:
-        raise UsageError("llc: --report-mca: expected a report to add to, got none; add --report=F.json")
-
-
-class _Measuring(NamedTuple):
-    """What a report needs besides the options of the compilation."""
-
-    llvm: list[str]
-    """LLVM's own options."""
-    replay: Advice | None
-    """The advice that replays the decisions for llvm-mca, or None."""
-
-
-def _level(options: LlcOptions) -> int:
-    levels = options.levels or ("O2",)
-    if len(levels) > 1:
-        raise UsageError(f"llc: expected one optimization level, got -{' -'.join(levels)}")
-    return CODEGEN_LEVELS.index(levels[0])
+        logs = {point: advice.logs.get(point) or f"{folder}/{point}.log" for point in advice.runners}
+        for path in logs.values():
+            if "?" in path or (os.path.exists(path) and not os.path.isfile(path)):
+                told = f"expected a plain file for --report-mca to read again, got {path}"
+                raise UsageError(f"llc: --log: {told}")
+        replay = advice._replace(runners={point: f"replay:{path}" for point, path in logs.items()}, logs={})
+        _compile(options, module, level, llvm, advice._replace(logs=logs), replay)
 
 
 def _default_output(options: LlcOptions, module: Module) -> str:
@@ -290,47 +196,54 @@ def _emit_options(options: LlcOptions, level: int) -> _core.EmitOptions:
     from passpilot.plugin import _core
     from passpilot.plugin.compile import file_type
 
-    assembly, made = options.assembly, _core.EmitOptions()
-    made.filetype, made.opt_level = file_type(options.filetype), level
-    made.output_name = options.output.encode("utf-8", "replace").decode()
-    made.verify = not options.module.disable_verify
-    made.simplify_libcalls = not options.disable_simplify_libcalls
-    made.asm_verbose, made.preserve_as_comments = assembly.asm_verbose, assembly.preserve_as_comments
-    made.show_mc_encoding, made.dwarf_directory = assembly.show_mc_encoding, assembly.dwarf_directory
-    made.output_asm_variant, made.binutils_version = assembly.output_asm_variant, assembly.binutils_version
-    made.include_paths, made.printer_options = list(assembly.include_paths), list(assembly.printer_options)
-    made.split_dwarf_file = options.split_dwarf_file
-    made.split_dwarf_output = bool(options.split_dwarf_output)
-    made.remarks = options.remarks.remarks().core
-    return made
+    assembly, emit = options.assembly, _core.EmitOptions()
+    emit.filetype, emit.opt_level = file_type(options.filetype), level
+    emit.output_name = options.output.encode("utf-8", "replace").decode()
+    emit.verify = not options.module.disable_verify
+    emit.simplify_libcalls = not options.disable_simplify_libcalls
+    emit.asm_verbose, emit.preserve_as_comments = assembly.asm_verbose, assembly.preserve_as_comments
+    emit.show_mc_encoding, emit.dwarf_directory = assembly.show_mc_encoding, assembly.dwarf_directory
+    emit.output_asm_variant, emit.binutils_version = assembly.output_asm_variant, assembly.binutils_version
+    emit.include_paths, emit.printer_options = list(assembly.include_paths), list(assembly.printer_options)
+    emit.split_dwarf_file = options.split_dwarf_file
+    emit.split_dwarf_output = bool(options.split_dwarf_output)
+    emit.remarks = options.remarks.remarks().core
+    emit.costs = bool(options.report)
+    return emit
 
 
 def _compile(
     options: LlcOptions,
     module: Module,
-    wanted: _core.EmitOptions,
-    advisors: Sequence[AdvisorLike],
-    measuring: _Measuring,
+    level: int,
+    llvm: Sequence[str],
+    advice: Advice,
+    replay: Advice | None = None,
 ) -> None:
+    """Compile, and write the outputs; `replay` repeats the decisions for llvm-mca."""
     from passpilot.cli.progress import progress
-    from passpilot.plugin.compile import generate
+    from passpilot.passes.emit import generate
 
     before = module.copy() if options.report else None
-    wanted.costs = before is not None
     files: dict[str, bytes] = {}
-    with progress(f"{options.module.input} -{(*options.levels, 'O2')[0]}"):
-        emitted = generate(module, wanted, advisors)
-        if before is not None:
-            report = _report(before, wanted, emitted, measuring)
-            files[options.report] = _for_people(report) if _shows(options.report) else report
-    close_advisors(advisors)  # an error here must come before anything is written
+    with advice.advisors() as advisors:  # an error of closing them must come before anything is written
+        wanted = _emit_options(options, level)
+        with progress(f"{options.module.input} -O{level}"):
+            emitted = generate(module, wanted, advisors)
+            if before is not None:
+                report = _report(before, wanted, emitted, llvm, replay)
+                files[options.report] = _for_people(report) if _shows(options.report) else report
     _write(options, emitted, files)
     if options.advice.stats:
         print_reports(advisors)
 
 
 def _report(
-    before: Module, wanted: _core.EmitOptions, emitted: _core.Emitted, measuring: _Measuring
+    before: Module,
+    wanted: _core.EmitOptions,
+    emitted: _core.Emitted,
+    llvm: Sequence[str],
+    replay: Advice | None,
 ) -> bytes:
     """The report on an advised compilation; `before` is the module before it."""
     from passpilot.passes.report.allocation import allocation_report
@@ -338,12 +251,10 @@ def _report(
     if not emitted.costs:
         msg = "--report: no function was allocated by the greedy allocator (as at -O0): the report is empty"
         warnings.warn(msg, PasspilotWarning, stacklevel=2)
-    replaying = make_advisors(measuring.replay) if measuring.replay is not None else None
-    try:
-        data = allocation_report(before, wanted, emitted.costs, replaying, measuring.llvm)
-    finally:
-        close_advisors(replaying or [])
-    return data
+    if replay is None:
+        return allocation_report(before, wanted, emitted.costs, None, llvm)
+    with replay.advisors() as advisors:
+        return allocation_report(before, wanted, emitted.costs, advisors, llvm)
 
 
 def _shows(path: str) -> bool:

@@ -11,7 +11,7 @@ from passpilot.cli.advice import refuse_point
 from passpilot.plugin.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from passpilot.cli.parser import Parser
 
@@ -90,19 +90,21 @@ def _takes_value(name: str) -> bool:
     return _core.option_kind(name.lstrip("-")) == _core.OptionKind.TAKES_VALUE
 
 
-def set_llvm_options(command: str, arguments: list[str]) -> None:
+def set_llvm_options(command: str, arguments: Sequence[str], options: Iterable[str] = ()) -> None:
     """Set LLVM's options, after trying them in a child process.
 
-    LLVM prints errors about values to standard error, and some of them end the process.
+    Those of `options`, as NAME or NAME=VALUE, are set unless an argument or an earlier call sets them. LLVM
+    prints errors about values to standard error, and some of them end the process.
 
     Raises:
         UsageError: LLVM refuses an option.
     """
+    from passpilot.plugin.compile import llvm_options, unset_options
+
+    arguments = [*arguments, *unset_options(options, arguments)]
     if not arguments:
         return
     import tempfile
-
-    from passpilot.plugin.compile import llvm_options
 
     with tempfile.TemporaryFile() as told:
         child = os.fork()
@@ -117,7 +119,7 @@ def set_llvm_options(command: str, arguments: list[str]) -> None:
     llvm_options(arguments)
 
 
-def _try_llvm_options(arguments: list[str], told: int) -> NoReturn:
+def _try_llvm_options(arguments: Sequence[str], told: int) -> NoReturn:
     from passpilot.plugin.compile import llvm_options
 
     try:

@@ -9,12 +9,13 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from passpilot.cli.advice import Advice, close_advisors, load_files, make_advisors
+from passpilot.cli.advice import AdviceFlags
 from passpilot.cli.llvm_options import check_text
 from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_version, refuses_terminal
-from passpilot.cli.parser import Parser, record
+from passpilot.cli.parser import count_of, flag, option, part, record
 from passpilot.cli.progress import progress
+from passpilot.cli.tool_options import tool_parser
 from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.interrupt import prompt_interrupt
@@ -25,7 +26,9 @@ from passpilot.plugin.mlir.source import SPLIT, read_sources
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from passpilot.plugin.asking import AdvisorLike
+    from passpilot.cli.advice import Advice
+    from passpilot.cli.parser import Parser
+    from passpilot.passes.advisor import Advisor
     from passpilot.plugin.mlir.diagnostics import Diagnostic
     from passpilot.plugin.mlir.source import Source
 
@@ -46,35 +49,19 @@ BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 class PrintingOptions(NamedTuple):
     """The flags that control how and when the IR is printed."""
 
-    mlir_print_op_generic: bool
-    mlir_print_debuginfo: bool
-    mlir_print_local_scope: bool
-    mlir_elide_elementsattrs_if_larger: int | None
-    mlir_print_ir_before_all: bool
-    mlir_print_ir_after_all: bool
-    mlir_print_ir_after_change: bool
-    mlir_print_ir_after_failure: bool
-    mlir_print_ir_module_scope: bool
-
-    @staticmethod
-    def add_to(parser: Parser) -> None:
-        """Add these options."""
-        add = parser.option
-        add("mlir-print-op-generic", action="store_true", help="print operations in the generic form")
-        add("mlir-print-debuginfo", action="store_true", help="print locations")
-        add("mlir-print-local-scope", action="store_true", help="print without aliases")
-        elide = "print ... for element attributes of more than N elements"
-        add("mlir-elide-elementsattrs-if-larger", type=int, metavar="N", help=elide)
-        add("mlir-print-ir-before-all", action="store_true", help="print the IR before each pass")
-        add("mlir-print-ir-after-all", action="store_true", help="print the IR after each pass")
-        changed = "print the IR after each pass that has changed it"
-        add("mlir-print-ir-after-change", action="store_true", help=changed)
-        add(
-            "mlir-print-ir-after-failure",
-            action="store_true",
-            help="print the IR after a pass that has failed",
-        )
-        add("mlir-print-ir-module-scope", action="store_true", help="print the whole module in these cases")
+    mlir_print_op_generic: bool = flag("print operations in the generic form")
+    mlir_print_debuginfo: bool = flag("print locations")
+    mlir_print_local_scope: bool = flag("print without aliases")
+    mlir_elide_elementsattrs_if_larger: int | None = option(
+        type=count_of("elements"),
+        metavar="N",
+        help="print ... for element attributes of more than N elements",
+    )
+    mlir_print_ir_before_all: bool = flag("print the IR before each pass")
+    mlir_print_ir_after_all: bool = flag("print the IR after each pass")
+    mlir_print_ir_after_change: bool = flag("print the IR after each pass that has changed it")
+    mlir_print_ir_after_failure: bool = flag("print the IR after a pass that has failed")
+    mlir_print_ir_module_scope: bool = flag("print the whole module in these cases")
 
     def around_passes(self) -> dict[str, bool]:
         """The keywords of the bindings for printing around passes; empty to print nothing."""
@@ -95,25 +82,30 @@ class PrintingOptions(NamedTuple):
 class MlirOptOptions(NamedTuple):
     """The command line of `passpilot mlir-opt`."""
 
-    printing: PrintingOptions
-    advice: Advice
+    advice: AdviceFlags
     input: str
-    version: bool
-    print_passes: bool
-    output: str
-    pass_pipeline: str
-    dump_pass_pipeline: bool
-    split_input_file: bool
-    verify_diagnostics: bool
-    allow_unregistered_dialect: bool
-    emit_bytecode: bool
-    force: bool
-    """Whether bytecode may go to a terminal."""
-    emit_llvm: bool
-    verify_each: bool
-    mlir_timing: bool
-    mlir_pass_statistics: bool
-    mlir_disable_threading: bool
+    version: bool = flag("passpilot's version and that of MLIR's bindings")
+    print_passes: bool = flag("list the passes in Python")
+    output: str = option("o", default="-", metavar="OUT", help="output file; - (the default) for stdout")
+    pass_pipeline: str = option(
+        default="builtin.module()",
+        metavar="TEXT",
+        help="pipeline, such as 'builtin.module(func.func(cse),inline)'",
+    )
+    dump_pass_pipeline: bool = flag("print the pipeline with all options to stderr")
+    split_input_file: bool = flag("compile parts between lines of // ----- separately")
+    verify_diagnostics: bool = flag("check diagnostics by expected-error {{...}}")
+    allow_unregistered_dialect: bool = flag("allow operations of unknown dialects")
+    emit_bytecode: bool = flag("write bytecode")
+    force: bool = flag("write bytecode to a terminal, too", "f")
+    emit_llvm: bool = flag("lower the result to LLVM IR, and write that")
+    printing: PrintingOptions = part(PrintingOptions, "printing")
+    verify_each: str = option(
+        default="true", choices=tuple(BOOLEANS), help="verify after each pass (the default)"
+    )
+    mlir_timing: bool = flag("print how long each pass took")
+    mlir_pass_statistics: bool = flag("print what passes have counted")
+    mlir_disable_threading: bool = flag("run in one thread")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -124,38 +116,35 @@ def main(argv: Sequence[str]) -> int:
         print_version()
         print(f"  MLIR of {bindings().root} {bindings().version}")
         return 0
-    load_files(options.advice)
+    options.advice.load_files()
     if options.print_passes:
         from passpilot.passes.mlir.pipeline import listing
 
         print(listing(), end="")
         return 0
-    _check(options)
+    advice = options.advice.resolve()
+    _check(options, advice)
     sources = read_sources(options.input, split=options.split_input_file)
-    if options.advice.log and len(sources) > 1:
+    if advice.logs and len(sources) > 1:
         raise UsageError(f"mlir-opt: --log: expected one module for one log, got an input of {len(sources)}")
-    advisors = make_advisors(options.advice)
-    try:
-        return _run(options, sources, advisors)
-    finally:
-        close_advisors(advisors)
+    made = _run(options, sources, advice)
+    if made is None:
+        return 1
+    binary = options.emit_bytecode and not options.force
+    if not (binary and refuses_terminal(options.output, "bytecode", "-o OUT, or -f")):
+        write_file(options.output, (SPLIT + b"\n").join(made))
+    return 0
 
 
 def _parsed(argv: Sequence[str]) -> MlirOptOptions:
     # --verify-each alone means true; argparse would take the next argument as its value
-    flags = [f"{each}=true" if each.lstrip("-") == "verify-each" else each for each in argv]
+    flags = [f"{text}=true" if text.lstrip("-") == "verify-each" else text for text in argv]
     values = make_parser().values(flags)
     check_text("mlir-opt", values)
-    return record(
-        MlirOptOptions,
-        values,
-        printing=record(PrintingOptions, values),
-        advice=Advice.of("mlir-opt", values),
-        verify_each=BOOLEANS[str(values["verify_each"])],
-    )
+    return record(MlirOptOptions, values, advice=AdviceFlags.of("mlir-opt", values))
 
 
-def _check(options: MlirOptOptions) -> None:
+def _check(options: MlirOptOptions, advice: Advice) -> None:
     """Make sure that the options do not contradict each other.
 
     Raises:
@@ -164,92 +153,62 @@ def _check(options: MlirOptOptions) -> None:
     if options.emit_llvm and (options.emit_bytecode or options.split_input_file):
         got = "--emit-bytecode" if options.emit_bytecode else "--split-input-file"
         raise UsageError(f"mlir-opt: --emit-llvm: expected one module of LLVM IR to write, got {got}")
-    check_outputs(options.advice, ("-o", options.output))
+    check_outputs(advice, ("-o", options.output))
 
 
 def make_parser() -> Parser:
     """The parser of the command line."""
-    parser = Parser(
-        "passpilot mlir-opt",
-        description="Run MLIR's passes as mlir-opt does, with passes in Python and advice from runners.",
-        epilog=EPILOG,
-        add_help=False,
-    )
-    add = parser.option
-    parser.add_argument("input", nargs="?", default="-", metavar="IN", help="MLIR; - (the default) for stdin")
-    add("help", "h", action="help", help="show this text")
-    add("version", action="store_true", help="passpilot's version and that of MLIR's bindings")
-    add("print-passes", action="store_true", help="list the passes in Python")
-    add("o", dest="output", default="-", metavar="OUT", help="output file; - (the default) for stdout")
-    text = "pipeline, such as 'builtin.module(func.func(cse),inline)'"
-    add("pass-pipeline", default="builtin.module()", metavar="TEXT", help=text)
-    add("dump-pass-pipeline", action="store_true", help="print the pipeline with all options to stderr")
-    add("split-input-file", action="store_true", help="compile parts between lines of // ----- separately")
-    add("verify-diagnostics", action="store_true", help="check diagnostics by expected-error {{...}}")
-    add("allow-unregistered-dialect", action="store_true", help="allow operations of unknown dialects")
-    add("emit-bytecode", action="store_true", help="write bytecode")
-    add("f", dest="force", action="store_true", help="write bytecode to a terminal, too")
-    add("emit-llvm", action="store_true", help="lower the result to LLVM IR, and write that")
-    with parser.group("printing"):
-        PrintingOptions.add_to(parser)
-    _pass_options(parser)
-    inline, who = "mlir-inline={}".format, "ask RUNNER about each call; same as --advise mlir-inline=RUNNER"
+    text = "Run MLIR's passes as mlir-opt does, with passes in Python and advice from runners."
+    parser = tool_parser("mlir-opt", MlirOptOptions, text, "MLIR; - (the default) for stdin", EPILOG)
+    who = "ask RUNNER about each call; same as --advise mlir-inline=RUNNER"
     with parser.group("advice"):
-        add("inline", dest="advise", action="append", default=[], type=inline, metavar="RUNNER", help=who)
-    parser.table_options("mlir-opt")
-    parser.traceback_option()
+        parser.option(
+            "inline", dest="advise", action="append", type="mlir-inline={}".format, metavar="RUNNER", help=who
+        )
     return parser
-
-
-def _pass_options(parser: Parser) -> None:
-    add = parser.option
-    add("verify-each", default="true", choices=tuple(BOOLEANS), help="verify after each pass (the default)")
-    add("mlir-timing", action="store_true", help="print how long each pass took")
-    add("mlir-pass-statistics", action="store_true", help="print what passes have counted")
-    add("mlir-disable-threading", action="store_true", help="run in one thread")
 
 
 class _Compilation(NamedTuple):
     """The common settings for all parts of an input."""
 
     options: MlirOptOptions
-    advisors: Sequence[AdvisorLike]
+    advisors: Sequence[Advisor]
     mlir: Any
     pipeline: Callable[..., Any]
 
 
-def _run(options: MlirOptOptions, sources: Sequence[Source], advisors: Sequence[AdvisorLike]) -> int:
+def _run(options: MlirOptOptions, sources: Sequence[Source], advice: Advice) -> list[bytes] | None:
+    """Compile all parts of an input; None if diagnostics are not as the comments expect."""
     from passpilot.passes.mlir.pipeline import Pipeline
 
-    shared = _Compilation(options, advisors, bindings(), Pipeline)
-    text = Pipeline(options.pass_pipeline, _context(shared))  # raises an error in the text at once
-    if options.dump_pass_pipeline:
-        print(text, file=sys.stderr)
-    if options.verify_diagnostics:
-        return _verify(shared, sources)
-    made: list[bytes] = []
-    failed: list[Error] = []
-    for source in sources:  # all of them, to report all errors
-        try:
-            made.append(_compiled(shared, source, partial(_print_diagnostic, source)))
-        except FAILURES as error:
-            failed.append(error)
-    if failed:
-        raise failed[0]
-    close_advisors(advisors)  # an error here must come before anything is written
-    _write(options, made)
+    with advice.advisors() as advisors:  # an error of closing them must come before anything is written
+        shared = _Compilation(options, advisors, bindings(), Pipeline)
+        text = Pipeline(options.pass_pipeline, _context(shared))  # raises an error in the text at once
+        if options.dump_pass_pipeline:
+            print(text, file=sys.stderr)
+        if options.verify_diagnostics:
+            return _verify(shared, sources)
+        made: list[bytes] = []
+        failed: list[Error] = []
+        for source in sources:  # all of them, to report all errors
+            try:
+                made.append(_compiled(shared, source, partial(_print_diagnostic, source)))
+            except FAILURES as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
     if options.advice.stats:
         for advisor in advisors:
             print(advisor.report(), file=sys.stderr)
-    return 0
+    return made
 
 
 def _print_diagnostic(source: Source, diagnostic: Diagnostic) -> None:
     print(source.shown(diagnostic), end="", file=sys.stderr, flush=True)
 
 
-def _verify(shared: _Compilation, sources: Sequence[Source]) -> int:
-    """Compile all parts, and compare their diagnostics with the comments; returns the exit code."""
+def _verify(shared: _Compilation, sources: Sequence[Source]) -> list[bytes] | None:
+    """Compile all parts, and compare their diagnostics with the comments; None if they differ."""
     complaints: list[str] = []
     made: list[bytes] = []
     for source in sources:
@@ -258,11 +217,7 @@ def _verify(shared: _Compilation, sources: Sequence[Source]) -> int:
             made.append(_compiled(shared, source, expected.meet))
         complaints += [*expected.complaints, *expected.missing()]
     print(*complaints, sep="\n", end="\n" if complaints else "", file=sys.stderr)
-    if complaints:
-        return 1
-    close_advisors(shared.advisors)
-    _write(shared.options, made)
-    return 0
+    return None if complaints else made
 
 
 def _compiled(shared: _Compilation, source: Source, tell: Callable[[Diagnostic], None]) -> bytes:
@@ -286,7 +241,7 @@ def _context(shared: _Compilation) -> Any:
 def _pipeline(shared: _Compilation, context: Any) -> Any:
     options = shared.options
     pipeline = shared.pipeline(options.pass_pipeline, context)
-    pipeline.manager.enable_verifier(options.verify_each)
+    pipeline.manager.enable_verifier(BOOLEANS[options.verify_each])
     if prints := options.printing.around_passes():
         whole = options.printing.mlir_print_ir_module_scope
         pipeline.manager.enable_ir_printing(print_module_scope=whole, **prints)
@@ -316,10 +271,3 @@ def _rendered(options: MlirOptOptions, operation: Any) -> bytes:
         large_elements_limit=printing.mlir_elide_elementsattrs_if_larger,
     )
     return file.getvalue().rstrip(b"\n") + b"\n"
-
-
-def _write(options: MlirOptOptions, made: Sequence[bytes]) -> None:
-    binary = options.emit_bytecode and not options.force
-    if binary and refuses_terminal(options.output, "bytecode", "-o OUT, or -f"):
-        return
-    write_file(options.output, (SPLIT + b"\n").join(made))

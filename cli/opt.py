@@ -5,19 +5,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from passpilot.cli.advice import Advice, chosen_policy, close_advisors, load_files, make_advisors
-from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
-from passpilot.cli.module_options import ModuleOptions, RemarkOptions
+from passpilot.cli.llvm_options import set_llvm_options
 from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
-from passpilot.cli.parser import Parser, record
+from passpilot.cli.parser import flag, option, part, several
+from passpilot.cli.tool_options import (
+    ModuleOptions,
+    RemarkOptions,
+    level_flags,
+    only_level,
+    read_options,
+    tool_parser,
+)
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.toolchain import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from passpilot.plugin.asking import AdvisorLike
+    from passpilot.cli.advice import Advice, AdviceFlags
+    from passpilot.cli.parser import Parser
     from passpilot.plugin.module import Module
 
 EPILOG: Final = f"""\
@@ -31,90 +38,32 @@ All other options are LLVM's own, as in opt: -inline-threshold=50, -pass-remarks
 class OptOptions(NamedTuple):
     """The command line of `passpilot opt` without LLVM's own options."""
 
-    module: ModuleOptions
-    remarks: RemarkOptions
-    advice: Advice
-    passes: str | None
-    levels: tuple[str, ...]
-    """The flags -O0, -O1, ... that are given, without the dash."""
+    advice: AdviceFlags
     at: tuple[str, ...]
     decisions: str | None
-    output: str | None
-    assembly: bool
-    force: bool
-    """Whether bitcode may go to a terminal."""
-    disable_output: bool
-    verify_each: bool
-    strip_debug: bool
-    data_layout: str
-    aa_pipeline: str
-    debug_pass_manager: bool
-    load_pass_plugin: tuple[str, ...]
-    print_passes: bool
+    module: ModuleOptions = part(ModuleOptions)
+    passes: str | None = option(
+        "passes", "p", metavar="PIPELINE", help="textual pipeline, such as 'default<Oz>'"
+    )
+    levels: tuple[str, ...] = level_flags(LEVELS, "as -passes='default<{}>'")
+    output: str | None = option("o", metavar="OUT", help="output file; - (the default) for stdout")
+    assembly: bool = flag("write LLVM assembly", "S")
+    force: bool = flag("write bitcode to a terminal, too", "f")
+    disable_output: bool = flag("write no module")
+    verify_each: bool = flag("verify after each pass")
+    strip_debug: bool = flag("drop debug information first")
+    data_layout: str = option(default="", metavar="LAYOUT", help="override the data layout")
+    aa_pipeline: str = option(default="default", metavar="PIPELINE", help="alias analyses to use")
+    debug_pass_manager: bool = flag("print each pass and analysis that runs")
+    load_pass_plugin: tuple[str, ...] = several(metavar="SO", help="load passes of an LLVM plugin")
+    print_passes: bool = flag("list LLVM's passes, and those in Python")
+    remarks: RemarkOptions = part(RemarkOptions, "remarks")
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
     prepare()
-    options, llvm = _parsed(argv)
-    return _run(options, llvm)
-
-
-def _parsed(argv: Sequence[str]) -> tuple[OptOptions, list[str]]:
-    """The parsed options, and the arguments for LLVM."""
-    parser = make_parser()
-    ours, llvm = split_options(argv, parser)
-    values = parser.values(ours)
-    check_text("opt", values)
-    options = record(
-        OptOptions,
-        values,
-        module=record(ModuleOptions, values),
-        remarks=record(RemarkOptions, values),
-        advice=Advice.of("opt", values),
-    )
-    return options, llvm
-
-
-def make_parser() -> Parser:
-    """The parser of the advice flags and of opt's own flags."""
-    parser = Parser(
-        "passpilot opt",
-        description="Optimize LLVM IR as opt does, and let runners advise its passes.",
-        epilog=EPILOG,
-        add_help=False,
-    )
-    add = parser.option
-    ModuleOptions.add_to(parser)
-    add("passes", "p", metavar="PIPELINE", help="textual pipeline, such as 'default<Oz>'")
-    for level in LEVELS:
-        add(
-            level,
-            dest="levels",
-            action="append_const",
-            const=level,
-            default=[],
-            help=f"as -passes='default<{level}>'",
-        )
-    add("o", dest="output", metavar="OUT", help="output file; - (the default) for stdout")
-    add("S", dest="assembly", action="store_true", help="write LLVM assembly")
-    add("f", dest="force", action="store_true", help="write bitcode to a terminal, too")
-    add("disable-output", action="store_true", help="write no module")
-    add("verify-each", action="store_true", help="verify after each pass")
-    add("strip-debug", action="store_true", help="drop debug information first")
-    add("data-layout", default="", metavar="LAYOUT", help="override the data layout")
-    add("aa-pipeline", default="default", metavar="PIPELINE", help="alias analyses to use")
-    add("debug-pass-manager", action="store_true", help="print each pass and analysis that runs")
-    add("load-pass-plugin", action="append", default=[], metavar="SO", help="load passes of an LLVM plugin")
-    add("print-passes", action="store_true", help="list LLVM's passes, and those in Python")
-    with parser.group("remarks"):
-        RemarkOptions.add_to(parser)
-    parser.table_options("opt")
-    parser.traceback_option()
-    return parser
-
-
-def _run(options: OptOptions, llvm: list[str]) -> int:
+    options, llvm = read_options("opt", make_parser(), OptOptions, argv)
     if options.module.version:
         print_version()
         return 0
@@ -122,35 +71,35 @@ def _run(options: OptOptions, llvm: list[str]) -> int:
         _print_passes(options)
         return 0
     pipeline, at = _pipeline(options), _at(options)
-    load_files(options.advice)
+    options.advice.load_files()
+    advice = options.advice.resolve()
     output = None if options.disable_output else options.output or "-"
-    check_outputs(options.advice, ("-o", output), remarks=options.remarks.pass_remarks_output)
-    policy = chosen_policy(options.advice)
-    set_llvm_options("opt", [*llvm, *(policy.flags(llvm) if policy else ())])
-    advisors = make_advisors(options.advice)
-    try:
-        _compile(options, pipeline, at, advisors)
-    finally:
-        close_advisors(advisors)
+    check_outputs(advice, ("-o", output), remarks=options.remarks.pass_remarks_output)
+    set_llvm_options("opt", llvm, advice.policy.options if advice.policy else ())
+    _compile(options, pipeline, at, advice)
     return 0
 
 
+def make_parser() -> Parser:
+    """The parser of the advice flags and of opt's own flags."""
+    text = "Optimize LLVM IR as opt does, and let runners advise its passes."
+    return tool_parser("opt", OptOptions, text, "a .ll or .bc file; - for stdin", EPILOG)
+
+
 def _pipeline(options: OptOptions) -> str:
-    levels = options.levels
-    if len(levels) > 1:
-        raise UsageError(f"opt: expected one optimization level, got -{' -'.join(levels)}")
-    if levels and options.passes is not None:
-        raise UsageError(f"opt: expected -{levels[0]} or -passes, got both; use 'default<{levels[0]}>,...'")
-    return f"default<{levels[0]}>" if levels else options.passes or ""
+    level, passes = only_level("opt", options.levels), options.passes
+    if level and passes is not None:
+        raise UsageError(f"opt: expected -{level} or -passes, got both; use 'default<{level}>,...'")
+    return f"default<{level}>" if level else passes or ""
 
 
 def _at(options: OptOptions) -> dict[str, str]:
     """The pipeline texts by extension point."""
     texts: dict[str, str] = {}
-    for given in options.at:
-        point, equals, text = given.partition("=")
+    for value in options.at:
+        point, equals, text = value.partition("=")
         if not (point and equals and text):
-            raise UsageError(f"opt: --at: expected POINT=PIPELINE, got {given!r}")
+            raise UsageError(f"opt: --at: expected POINT=PIPELINE, got {value!r}")
         if point in texts:
             raise UsageError(f"opt: --at: expected one pipeline for {point}, got two; join them by a comma")
         texts[point] = text
@@ -158,64 +107,57 @@ def _at(options: OptOptions) -> dict[str, str]:
 
 
 def _print_passes(options: OptOptions) -> None:
-    from passpilot.passes.python.pipeline import listing
+    from passpilot.passes.python.pipeline_text import listing
     from passpilot.plugin import _core
 
-    load_files(options.advice)
+    options.advice.load_files()
     print(_core.pass_names(), listing(), sep="", end="")
 
 
-def _compile(
-    options: OptOptions, pipeline: str, at: Mapping[str, str], advisors: Sequence[AdvisorLike]
-) -> None:
+def _compile(options: OptOptions, pipeline: str, at: Mapping[str, str], advice: Advice) -> None:
     from passpilot.cli.progress import progress
     from passpilot.passes.optimize import optimize
     from passpilot.plugin.compile import PipelineOptions
     from passpilot.plugin.module import Module
 
-    module = Module.read(
-        options.module.input,
-        mtriple=options.module.mtriple,
-        data_layout=options.data_layout,
-        verify=not options.module.disable_verify,
-        strip_debug=options.strip_debug,
-    )
-    with progress(f"{options.module.input} {pipeline}"):
-        optimize(
-            module,
-            pipeline,
-            advisors,
-            at=at,
-            verify=not options.module.disable_verify,
-            options=PipelineOptions(
-                aa_pipeline=options.aa_pipeline,
-                verify_each=options.verify_each,
-                debug_pass_manager=options.debug_pass_manager,
-                pass_plugins=options.load_pass_plugin,
-            ),
-            remarks=options.remarks.remarks(),
-            decisions=options.decisions or "",
-            policy=options.advice.policy,
+    verify = not options.module.disable_verify
+    with advice.advisors() as advisors:  # an error of closing them must come before anything is written
+        module = Module.read(
+            options.module.input,
+            mtriple=options.module.mtriple,
+            data_layout=options.data_layout,
+            verify=verify,
+            strip_debug=options.strip_debug,
         )
-    close_advisors(advisors)  # an error here must come before anything is written
+        with progress(f"{options.module.input} {pipeline}"):
+            optimize(
+                module,
+                pipeline,
+                advisors,
+                at=at,
+                verify=verify,
+                options=PipelineOptions(
+                    aa_pipeline=options.aa_pipeline,
+                    verify_each=options.verify_each,
+                    debug_pass_manager=options.debug_pass_manager,
+                    pass_plugins=options.load_pass_plugin,
+                ),
+                remarks=options.remarks.remarks(),
+                decisions=options.decisions or "",
+                policy=advice.policy or "",
+            )
     _write(options, module)
     if options.advice.stats:
         print_reports(advisors)
 
 
 def _write(options: OptOptions, module: Module) -> None:
-    if options.disable_output or _prints_pipeline():
-        return
+    from passpilot.plugin import _core
     from passpilot.plugin.files import write_file
 
+    if options.disable_output or _core.prints_pipeline():
+        return
     output = options.output or "-"
     wanted = options.assembly or options.force
-    if not wanted and refuses_terminal(output, "bitcode", "-o OUT, -S for assembly, or -f"):
-        return
-    write_file(output, module.assembly() if options.assembly else module.bitcode())
-
-
-def _prints_pipeline() -> bool:
-    from passpilot.plugin import _core
-
-    return _core.prints_pipeline()
+    if wanted or not refuses_terminal(output, "bitcode", "-o OUT, -S for assembly, or -f"):
+        write_file(output, module.assembly() if options.assembly else module.bitcode())

@@ -9,7 +9,6 @@ import sys
 import warnings
 from typing import TYPE_CHECKING
 
-from passpilot.cli.advice import log_paths, runner_specs
 from passpilot.plugin.errors import PasspilotWarning, UsageError
 from passpilot.plugin.failures import for_terminal
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from passpilot.cli.advice import Advice
-    from passpilot.plugin.asking import AdvisorLike
+    from passpilot.passes.advisor import Advisor
 
 
 @contextlib.contextmanager
@@ -47,9 +46,8 @@ def check_outputs(advice: Advice, *outputs: tuple[str, str | None], remarks: str
     Raises:
         UsageError: two are the same file.
     """
-    written = log_paths(advice, runner_specs(advice)).values()
     owners: dict[str, str] = {}
-    logs = [("--log", log) for log in written]
+    logs = [("--log", log) for log in advice.logs.values()]
     for flag, path in (*outputs, *logs, ("-pass-remarks-output", remarks)):
         if not path or (path != "-" and os.path.exists(path) and not os.path.isfile(path)):
             continue
@@ -76,7 +74,7 @@ def print_version() -> None:
     print(version())
 
 
-def print_reports(advisors: Sequence[AdvisorLike]) -> None:
+def print_reports(advisors: Sequence[Advisor]) -> None:
     """Print what --stats asks for."""
     from passpilot.plugin import _core
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Parser`: parses command lines as LLVM's tools do: options with one or two dashes, errors of one line.
 
-`record` puts the parsed values into a named tuple, so that only parsers use argparse. Options are
-named tuples because `dataclasses` imports `inspect`, which takes a fifth of a command's start.
+A command declares its options once, as the fields of a named tuple: `option`, `flag`, `several` and `part`.
+`add_fields` adds them to the parser, `record` makes the named tuple of the parsed values. It is no dataclass,
+because `dataclasses` imports `inspect`, which takes a fifth of a command's start.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import argparse
 import math
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
 from passpilot.cli.numbers import finite_number, whole_number
 from passpilot.cli.options_table import options_of
@@ -94,6 +95,16 @@ class Parser(argparse.ArgumentParser):
             ]
         )
 
+    def add_fields(self, kind: type[NamedTuple]) -> None:
+        """Add the options that the fields of a command's named tuple declare."""
+        for field, declared in kind._field_defaults.items():
+            if isinstance(declared, _Part):
+                with self.group(declared.title or "options"):
+                    self.add_fields(declared.kind)
+                continue
+            for names, keywords in [declared] if isinstance(declared, _Declaration) else declared:
+                self.option(*(names or (field.replace("_", "-"),)), dest=field, **keywords)
+
     def table_options(self, door: Door) -> None:
         """Add the options of the options table that belong to this command, as the group "advice"."""
         with self.group("advice"):
@@ -163,6 +174,14 @@ def number_of(noun: str, *, positive: bool = False, most: float = math.inf) -> C
     return read
 
 
+def truth(text: str) -> bool:
+    """The `type` of an option that is true or false, in LLVM's words."""
+    values = {"true": True, "1": True, "": True, "false": False, "0": False}
+    if text.lower() not in values:
+        raise argparse.ArgumentTypeError(f"expected true or false, got {text!r}")
+    return values[text.lower()]
+
+
 SECONDS: Final = number_of("seconds", positive=True, most=1e6)
 """The `type` of an option that is a time: above 0, at most a million seconds."""
 
@@ -178,8 +197,44 @@ def _values(parsed: argparse.Namespace) -> dict[str, object]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in vars(parsed).items()}
 
 
+class _Declaration(NamedTuple):
+    names: tuple[str, ...]
+    keywords: Mapping[str, object]
+
+
+class _Part(NamedTuple):
+    kind: type[NamedTuple]
+    title: str
+
+
+def option(*names: str, **keywords: object) -> Any:
+    """Declares an option as the default of a named tuple's field; without a name it has that of the field.
+
+    The keywords are those of `add_argument`.
+    """
+    return _Declaration(names, keywords)
+
+
+def flag(help_: str, *names: str) -> Any:
+    """Declares a flag, as `option`."""
+    return _Declaration(names, {"action": "store_true", "help": help_})
+
+
+def several(*names: str, **keywords: object) -> Any:
+    """Declares an option that may be repeated, as `option`; its value is a tuple."""
+    return _Declaration(names, {"action": "append", "default": [], **keywords})
+
+
+def part(kind: type[NamedTuple], title: str = "") -> Any:
+    """Declares a field that is a named tuple of options, which the help text shows under a title."""
+    return _Part(kind, title)
+
+
 def record(kind: type[Record], values: Mapping[str, object], **parts: object) -> Record:
     """Make a named tuple from the values with the names of its fields; `parts` override values."""
     make: Callable[..., Record] = kind
     whole = {**values, **parts}
+    for name, declared in kind._field_defaults.items():
+        if isinstance(declared, _Part):
+            whole[name] = record(declared.kind, values)
     return make(**{name: whole[name] for name in kind._fields})

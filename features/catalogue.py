@@ -80,9 +80,9 @@ class HookedPoint(_Row):
     question: str
     """What the runner is asked, as help texts say it."""
     advisor: str
-    """The name of the advisor class."""
+    """The name of the advisor class in passes/llvm_advisors.py."""
     place: str
-    """FILE:TABLE in the folder `llvm`; the advisor is in passes/FILE.py."""
+    """FILE:TABLE in the folder `llvm`."""
     function: Function = "emit"
     """The function of passpilot that reaches the point."""
     site: Site = "register"
@@ -91,11 +91,6 @@ class HookedPoint(_Row):
     """None if an unmodified compiler does not have the point."""
     log: LogStyle = LogStyle()
     limit: Limit | None = None
-
-    @property
-    def file(self) -> str:
-        """The stem of its two files."""
-        return self.place.partition(":")[0]
 
     @property
     def command(self) -> str:

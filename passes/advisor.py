@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Advisor`: connects one decision point to one runner, for one compilation at a time.
 
-It owns the runner, the custom features in use, the log, the error policy and the counts. The advisors of
-LLVM's decision points, such as `passes/inline.py`, add their own limits and counts.
+It owns the runner, the custom features in use, the log and the error policy. `passes/counts.py` counts its
+decisions, `passes/llvm_advisors.py` has the classes for LLVM's own points.
 """
 
 from __future__ import annotations
 
 import threading
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.custom import registered
 from passpilot.features.point import find_point
+from passpilot.passes.counts import DecisionCounts, words_of
 from passpilot.passes.host import CompilerHost
 from passpilot.plugin import _core
 from passpilot.plugin._core import FailureKind
@@ -50,55 +49,26 @@ if TYPE_CHECKING:
     from typing import Self
 
     from passpilot.features.point import Point
+    from passpilot.passes.counts import Stats
     from passpilot.runners.spec import RunnerLike
+
+    Lent = tuple[Mapping[str, float], bool]
+    """What an advisor sends from a child process: its counts, and whether it has written its log."""
 
 OnError = Literal["fail", "default"]
 
 _RAISED: Final = {FailureKind.FEATURE: FeatureError, FailureKind.DEFAULT: PassError}
-_COUNTS: Final = ("asked", "accepted", "agreed", "fallbacks", "not_askable", "budget_hits")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stats:
-    """The counts of an advisor so far.
-
-    `seconds` covers the runner, the custom features and the log, but not LLVM's feature extraction and its
-    default decision.
-    """
-
-    decisions: int
-    """All decisions: by the runner, by fallback, or by the default over a limit."""
-    fallbacks: int
-    """Decisions by LLVM's default because the runner failed (`on_error="default"`)."""
-    not_askable: int
-    """Decisions by LLVM's default where LLVM computes no features; not in `decisions`."""
-    seconds: float
-    """The total time of asking."""
-
-    @property
-    def microseconds_per_decision(self) -> float:
-        """The mean time of one decision; 0 without decisions."""
-        return 1e6 * self.seconds / self.decisions if self.decisions else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class _LentCounts:
-    """What an advisor learns from a compilation in a child process."""
-
-    counts: Mapping[str, float]
-    logged: bool
-
-
-class Advisor(ABC):
-    """Lets a runner decide for the compiler at one decision point.
+class Advisor:
+    """Lets a runner decide at one decision point; `passpilot.advisor` makes the advisor of any point.
 
     Args:
         runner: a Python policy, a runner spec such as ``onnx:model.onnx``, or a `Runner`.
         log: path of the decision log to write; each compilation needs its own log.
         on_error: what happens when the runner fails: ``fail`` ends the compilation with its error; with
-            ``default`` LLVM's own heuristic decides, and the fallback is counted and reported.
+            ``default`` the compiler's own heuristic decides, and the fallback is counted and reported.
         timeout: the most seconds to wait for an answer of another process.
-        limit: the point's limit, which the core enforces; 0 for none.
 
     Raises:
         RunnerError: the runner cannot be made, or does not fit the decision point.
@@ -107,29 +77,19 @@ class Advisor(ABC):
     point: str
     """The name of the decision point."""
 
-    _hint: str
-    """The advice that error messages about a wrong answer end with."""
-
-    _nobody: str
-    """What decides without a runner, in the words of `--stats`."""
-
-    _unasked: str
-    """Why the runner may never be asked, for the warning."""
-
-    _batched: ClassVar[bool] = False
-    """Whether the core writes whole frames into the buffers, as for `ask_all`."""
-
     may_idle: bool = False
     """Whether to skip the warning that a compilation never asked the runner."""
+
+    _limit: float = 0.0
+    """The point's limit, which the core enforces; 0 for none."""
 
     def __init__(
         self,
         runner: RunnerLike,
         *,
-        log: str | None,
-        on_error: OnError,
-        timeout: float,
-        limit: float,
+        log: str | None = None,
+        on_error: OnError = "fail",
+        timeout: float = 10.0,
     ) -> None:
         self._who = f"{self.point} advisor"
         if on_error not in ("fail", "default"):
@@ -140,7 +100,6 @@ class Advisor(ABC):
         self._logged = False
         self._core: _core.Advisor | None = None
         self._in_use = threading.Lock()
-        self._elsewhere: Mapping[str, float] = {}  # the counts of compilations in child processes
         point = find_point(self.point)
         self.name = (
             shown(runner) if isinstance(runner, str) else getattr(runner, "__name__", type(runner).__name__)
@@ -149,11 +108,16 @@ class Advisor(ABC):
             runner, point, timeout=timeout, default_on_error=on_error == "default"
         )
         if runner != "default" or log is not None:  # else LLVM runs without an advisor
-            self._core = self._connect(point, on_error, limit)
-        self._before = self._counts()
+            self._core = self._connect(point, on_error)
+        self._counts = DecisionCounts(self._core)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.point} {self.name}>"
 
     def _check_table(self, point: Point) -> None:
-        """Check that the installed LLVM computes the features of our table."""
+        """Check that the installed LLVM computes the features of our table, at one of its own points."""
+        if self.point not in HOOKED:
+            return
         computed = _core.point(self.point)
         llvms = list(map(spec_of, (*computed.features, computed.default, computed.advice)))
         ours = [*own_features(point), point.default, point.advice]
@@ -162,7 +126,7 @@ class Advisor(ABC):
             msg = f"{self._who}: expected the features of LLVM {MAJOR} (`passpilot features`), got others: "
             raise SpecMismatchError(f"{msg}{names}; use the LLVM that passpilot was built with")
 
-    def _connect(self, point: Point, on_error: OnError, limit: float) -> _core.Advisor:
+    def _connect(self, point: Point, on_error: OnError) -> _core.Advisor:
         self._check_table(point)
         runner = self.runner
         wanted = {spec.name for spec in runner.inputs}
@@ -172,17 +136,16 @@ class Advisor(ABC):
             if name in wanted or self._log is not None
         ]
         if runner.advised:
-            msg = f"runner {self.name}: expected one of its own for the advisor, got one that another has"
-            raise RunnerSpecError(msg)
+            raise RunnerSpecError(f"runner {self.name}: already used by another advisor; make a new one")
         runner.advised = True
-        host = CompilerHost(point, self._site_of, tracked=not self._batched)
+        host = CompilerHost(point, self._site_of, tracked=self.point in HOOKED)
         core = _core.Advisor(
             core_point(point),
             runner.core if isinstance(runner, NativeRunner) else None,
             [core_spec(spec) for spec in runner.inputs],
             [(core_spec(feature.spec), host.filler(feature)) for feature in custom],
             on_error == "default",
-            self._limit_of(limit),
+            0.0 if self.point == "inline" and not runner.budgeted else self._limit,
             self._log is not None,
         )
         host.connect(core)
@@ -204,35 +167,10 @@ class Advisor(ABC):
         """The site of the present decision."""
         return _core.current_site(core)
 
-    def _limit_of(self, limit: float) -> float:
-        """The limit that the core enforces for this runner."""
-        return limit
-
-    @abstractmethod
-    def _rows(self) -> list[tuple[int, str]]:
-        """The counts with their labels, for `report`."""
-
-    def _counts(self) -> dict[str, int]:
-        """The core's counts, and their sum ``decisions``; all 0 without a core."""
-        counts = {name: int(self._count(name)) for name in _COUNTS}
-        return {**counts, "decisions": sum(counts[name] for name in ("asked", "fallbacks", "budget_hits"))}
-
-    def _count(self, name: str) -> float:
-        """One of the core's counts, with those of child processes; 0 without a core."""
-        return (self._core.counts[name] if self._core else 0) + self._elsewhere.get(name, 0)
-
-    def _new_counts(self) -> dict[str, int]:
-        """The counts of the present compilation."""
-        return {name: count - self._before[name] for name, count in self._counts().items()}
-
     @property
-    def _seconds(self) -> float:
-        return self._count("ask_seconds")
-
-    @property
-    @abstractmethod
     def stats(self) -> Stats:
         """The counts so far."""
+        return self._counts.stats()
 
     @property
     def asks(self) -> bool:
@@ -242,9 +180,10 @@ class Advisor(ABC):
     def report(self) -> str:
         """The counts as text, as `--stats` prints them."""
         if self._core is None:
-            return f"{self._who} {self.name}: {self._nobody}; nothing was asked"
-        lines = [count_line(count, what) for count, what in self._rows()]
-        lines.append(f"{self.stats.microseconds_per_decision:10.2f} microseconds per decision")
+            return f"{self._who} {self.name}: {words_of(self.point).nobody}; nothing was asked"
+        stats = self.stats
+        lines = [count_line(getattr(stats, name), label) for name, label in words_of(self.point).rows.items()]
+        lines.append(f"{stats.microseconds_per_decision:10.2f} microseconds per decision")
         return "\n".join([f"{self._who} {self.name}:", *lines])
 
     def check_target(self, triple: str) -> None:
@@ -254,8 +193,8 @@ class Advisor(ABC):
             RunnerSpecError: its policy is not.
         """
         policy = self.runner.named_by
-        if policy is not None and (told := policy.refusal(triple)):
-            raise RunnerSpecError(told)
+        if policy is not None and (refusal := policy.refusal(triple)):
+            raise RunnerSpecError(refusal)
 
     def start(self) -> _core.Advisor | None:
         """Get ready for one compilation; used by `optimize` and `emit`.
@@ -275,15 +214,12 @@ class Advisor(ABC):
         except BaseException:
             self._in_use.release()
             raise
-        self._before = self._counts()
+        self._counts.begin()
         return self._core
 
     def _reserve(self) -> None:
         if not self._in_use.acquire(blocking=False):
-            raise InputError(
-                f"{self._who}: expected it to be free, got one in use by another compilation; "
-                "give each thread its own"
-            )
+            raise InputError(f"{self._who}: another compilation is using it; make an advisor for each thread")
 
     def finish(self, error: BaseException | None) -> None:
         """End one compilation; used by `optimize` and `emit`.
@@ -316,26 +252,25 @@ class Advisor(ABC):
             InputError: it is in use, or another process answers for its runner.
         """
         if isinstance(self.runner, RemoteRunner):
-            told = (
-                "expected a runner in this process to be asked by an isolated compilation, got one that asks"
+            raise InputError(
+                f"{self._who}: the runner {self.name} asks another process, which an isolated compilation "
+                "cannot do; compile without isolated=True"
             )
-            raise InputError(f"{self._who}: {told} another, {self.name}; compile without isolated=True")
         self._reserve()
 
     def arrive(self) -> None:
         """In the child process: get ready for `start`."""
         self._in_use.release()
 
-    def tell(self) -> _LentCounts:
+    def tell(self) -> Lent:
         """In the child process, at the end: what `take_back` gets."""
-        return _LentCounts({name: self._count(name) for name in (*_COUNTS, "ask_seconds")}, self._logged)
+        return self._counts.all(), self._logged
 
-    def take_back(self, told: object) -> None:
+    def take_back(self, sent: Lent | None) -> None:
         """Get the advisor back from the child process; None if that died."""
-        if isinstance(told, _LentCounts):
-            self._logged = told.logged
-            before = {name: self._count(name) - self._elsewhere.get(name, 0) for name in told.counts}
-            self._elsewhere = {name: count - before[name] for name, count in told.counts.items()}
+        if sent is not None:
+            counts, self._logged = sent
+            self._counts.learn(counts)
         self._in_use.release()
 
     def close(self) -> None:
@@ -352,8 +287,9 @@ class Advisor(ABC):
         if self._log is None:
             return
         if self._logged:
-            msg = f"decision log {self._log}: expected one compilation per log, got a second; "
-            raise LogError(f"{msg}use a new advisor")
+            raise LogError(
+                f"decision log {self._log}: an earlier compilation has written it; make a new advisor"
+            )
         try:
             self._log_file = OutputFile(self._log)
         except InputError as error:
@@ -380,13 +316,20 @@ class Advisor(ABC):
         """The warnings about a compilation that succeeded."""
         if unused := core.unused:
             yield unused
-        new = self._new_counts()
-        if new["decisions"] == 0 and not self.may_idle:
-            yield f"{self._who}: runner {self.name} was never asked: {self._unasked}"
-        if (count := new["fallbacks"]) > 0:
+        decisions = self._counts.new("decisions")
+        if decisions == 0 and not self.may_idle:
+            unasked = words_of(self.point).unasked
+            yield f"{self._who}: runner {self.name} was never asked: {unasked}"
+        if (count := self._counts.new("fallbacks")) > 0:
             first = core.first_fallback
             why = f"the first: {self._error_of(first)}" if first else "the runner had failed for good before"
-            yield f"{self._who}: {count} of {new['decisions']} decisions fell back to the default; {why}"
+            yield f"{self._who}: {count} of {decisions} decisions fell back to the default; {why}"
+        if (count := self._counts.new("budget_hits")) > 0:
+            yield (
+                f"{self._who}: {count} of {decisions} decisions went to the default, because the "
+                f"module had grown over {self._limit:g} times its size; --size-budget (size_budget=) sets "
+                "the limit"
+            )
 
     def _error_of(self, failure: _core.Failure) -> BaseException:
         kind, text, where, exception = failure.kind, failure.text, failure.where, failure.exception
@@ -405,36 +348,41 @@ class Advisor(ABC):
         if kind == FailureKind.LOG:
             return LogError(f"decision log {self._log} at {where}: expected to write it, got: {text}")
         if kind == FailureKind.ADVICE:
-            return AdviceError(f"{who}: {text}; {self._hint}")
+            return AdviceError(f"{who}: {text}; {words_of(self.point).hint}")
         return ModelError(f"{who}: {text}")
 
 
-def make_advisor(
+def advisor(
     point: str,
     runner: RunnerLike,
     *,
     log: str | None = None,
     on_error: OnError = "fail",
     timeout: float = 10.0,
-    limit: float | None = None,
+    **limit: float,
 ) -> Advisor:
-    """Create the advisor of any decision point; `limit` is that of the point's row in the catalogue.
+    """Make the advisor of any decision point: ``passpilot.advisor("evict", decide)``.
+
+    Args:
+        point: the name of the decision point, as `passpilot features` lists it.
+        runner: as in `Advisor`.
+        log: as in `Advisor`.
+        on_error: as in `Advisor`.
+        timeout: as in `Advisor`.
+        limit: the limit of the point, if it has one: `size_budget` of inline, `eviction_limit` of evict.
 
     Raises:
         UsageError: no decision point has this name.
-        RunnerError: the runner cannot be created, or does not fit the decision point.
+        RunnerError: the runner cannot be made, or does not fit the decision point.
     """
-    row = HOOKED.get(point)
-    if row is None:
-        from passpilot.passes.point_advisor import PointAdvisor
+    options = {"log": log, "on_error": on_error, "timeout": timeout, **limit}
+    if row := HOOKED.get(point):
+        kind = getattr(import_module("passpilot.passes.llvm_advisors"), row.advisor)
+        made: Advisor = kind(runner, **options)
+        return made
+    from passpilot.passes.point_advisor import PointAdvisor
 
-        return PointAdvisor(point, runner, log=log, on_error=on_error, timeout=timeout)
-    limits: dict[str, float] = {}
-    if row.limit and limit is not None:
-        limits[row.limit.keyword] = int(limit) if row.limit.whole else limit
-    kind = getattr(import_module(f"passpilot.passes.{row.file}"), row.advisor)
-    advisor: Advisor = kind(runner, log=log, on_error=on_error, timeout=timeout, **limits)
-    return advisor
+    return PointAdvisor(point, runner, **options)  # type: ignore[arg-type]
 
 
 def _evaluate_batch(runner: Runner, frames: bytes, count: int) -> Sequence[object]:

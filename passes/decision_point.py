@@ -26,9 +26,9 @@ from passpilot.features.domain import Choice, Flag
 from passpilot.features.point import POINTS, Feature, Point
 from passpilot.features.spec import TensorSpec, by_name
 from passpilot.features.table import PointTable
+from passpilot.passes.asking import ASKED
 from passpilot.passes.declaration import domain_of, feature_row, rows_of, whole_mask
 from passpilot.passes.point_advisor import PointAdvisor
-from passpilot.plugin.asking import ASKED
 from passpilot.plugin.errors import (
     AdviceError,
     FeatureError,

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from passpilot.passes.python.pipeline import bind, raise_failure, with_suggestion
+from passpilot.passes.asking import advised_llvm, as_advisors, isolated_llvm, listed
+from passpilot.passes.python.pipeline_text import bind, raise_failure, with_suggestion
 from passpilot.plugin import _core
-from passpilot.plugin.asking import listed
-from passpilot.plugin.compile import NO_REMARKS, PLAIN, deadline_of, run_pipeline
+from passpilot.plugin.compile import NO_REMARKS, PLAIN, deadline_of, whole_remarks
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import checked_module, utf8
 from passpilot.plugin.origin import warn_user
@@ -20,12 +19,14 @@ from passpilot.plugin.toolchain import LEVELS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from passpilot.plugin.asking import AdvisorLike
+    from passpilot.passes.advisor import Advisor
+    from passpilot.passes.asking import AskedByLLVM
+    from passpilot.passes.policy import ChosenPolicy
     from passpilot.plugin.compile import PipelineOptions, Remarks
     from passpilot.plugin.module import Module
     from passpilot.runners.spec import RunnerLike
 
-Advisors: TypeAlias = "AdvisorLike | RunnerLike | Sequence[AdvisorLike | RunnerLike]"
+Advisors: TypeAlias = "Advisor | RunnerLike | Sequence[Advisor | RunnerLike]"
 """What `optimize` accepts as advisors."""
 
 
@@ -41,7 +42,7 @@ def optimize(
     options: PipelineOptions = PLAIN,
     remarks: Remarks = NO_REMARKS,
     decisions: str = "",
-    policy: str = "",
+    policy: str | ChosenPolicy = "",
     isolated: bool = False,
     deadline: float | None = None,
 ) -> None:
@@ -79,23 +80,20 @@ def optimize(
     """
     checked_module("optimize", module)
     text = utf8("optimize: pipeline", _pipeline_text(pipeline))
-    wanted = _wanted(options, at)
+    wanted = _core_options(options, at)
     wanted.cpu, wanted.features, wanted.verify = mcpu, mattr, verify
     wanted.remarks, wanted.decisions = remarks.core, utf8("optimize: decisions", decisions)
-    runners = _take_policy(policy, module, wanted, at)
-    passes = bind(text, at, wanted.behind)
-    wanted.at = list(at.items())
-    limit = deadline_of("optimize", isolated, deadline)
-    _run(module, text, wanted, advisors, runners, passes, limit)
-    if passes is not None and passes.idle:
-        warn_user(passes.idle)
+    with ExitStack() as stack:
+        several = _advisors(module, wanted, advisors, policy, stack)
+        _run(module, text, wanted, several, deadline_of("optimize", isolated, deadline))
 
 
-def _wanted(options: PipelineOptions, at: Mapping[str, str]) -> _core.PipelineOptions:
+def _core_options(options: PipelineOptions, at: Mapping[str, str]) -> _core.PipelineOptions:
     """The core's options for the rarer flags, and for pipelines at extension points."""
-    for point, each in at.items():
-        utf8(f"optimize: pipeline at {point!r}", each)
+    for point, text in at.items():
+        utf8(f"optimize: pipeline at {point!r}", text)
     wanted = _core.PipelineOptions()
+    wanted.at = list(at.items())
     wanted.aa_pipeline, wanted.debug_pass_manager = options.aa_pipeline, options.debug_pass_manager
     wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
     wanted.as_clang = options.as_clang
@@ -103,47 +101,69 @@ def _wanted(options: PipelineOptions, at: Mapping[str, str]) -> _core.PipelineOp
     return wanted
 
 
-def _take_policy(
-    policy: str, module: Module, wanted: _core.PipelineOptions, at: Mapping[str, str]
-) -> Mapping[str, str]:
-    """The policy's runners by decision point; its pipeline comes into the core's options.
+def _advisors(
+    module: Module,
+    wanted: _core.PipelineOptions,
+    given: Advisors,
+    policy: str | ChosenPolicy,
+    stack: ExitStack,
+) -> list[Advisor]:
+    """The given advisors, and those of the decision file and the policy, which `stack` closes.
+
+    A policy's pipeline comes into the core's options.
 
     Raises:
-        Error: there is no such policy, or it is not for the module.
+        Error: something given is no advisor and no runner, or the policy is not for the module.
     """
-    if not policy:
-        return {}
-    from passpilot.passes.policy import BEHIND, ChosenPolicy
+    chosen: ChosenPolicy | None = None
+    if policy:
+        from passpilot.passes.policy import BEHIND, ChosenPolicy
 
-    chosen = ChosenPolicy.find(utf8("optimize: policy", policy), "optimize")
-    chosen.check_target(module.triple)
-    if not wanted.decisions and BEHIND not in at:
-        wanted.behind = chosen.pipeline
-    return chosen.runners
+        chosen = ChosenPolicy.of(policy, "optimize", module.triple)
+        if not wanted.decisions and BEHIND not in dict(wanted.at):
+            wanted.behind = chosen.pipeline
+    several = as_advisors("optimize", [_advisor(value, stack) for value in listed(given)])
+    points = {advisor.point for advisor in several}
+    if wanted.decisions and "inline" not in points:
+        several += as_advisors("optimize", _advisor(f"decisions:{wanted.decisions}", stack))
+        points.add("inline")
+    return several + chosen.advisors(points, stack) if chosen else several
 
 
 def _run(
     module: Module,
     text: str,
     wanted: _core.PipelineOptions,
-    advisors: Advisors,
-    runners: Mapping[str, str],
-    passes: _core.Passes | None,
-    limit: float | None,
+    advisors: Sequence[Advisor],
+    deadline: float | None,
 ) -> None:
-    """Run the pipeline with the advisors, and with those made for runners that were given in their place."""
-    check = partial(raise_failure, passes) if passes is not None else _nothing
-    with ExitStack() as stack:
-        asked = [_advisor(each, stack) for each in listed(advisors)]
-        points = {getattr(each, "point", "") for each in asked}  # run_pipeline() refuses what is no advisor
-        if wanted.decisions and "inline" not in points:
-            asked.append(_advisor(f"decisions:{wanted.decisions}", stack))
-            points.add("inline")
-        asked += [_made(point, runner, stack) for point, runner in runners.items() if point not in points]
-        try:
-            run_pipeline(module, text, wanted, asked, passes, check, limit)
-        except InputError as error:
-            raise with_suggestion(error) from error.__cause__
+    """Run a pipeline with advisors, within `deadline` seconds in a child process, or in this process."""
+    passes = bind(text, dict(wanted.at), wanted.behind)
+    core = module._core
+
+    def run(asked: AskedByLLVM) -> list[str]:
+        warnings = core.optimize(text, list(asked.values()), passes, wanted)
+        if passes is not None and not any(core.failure for core in asked.values()):
+            raise_failure(passes)
+        return warnings
+
+    def compiled() -> bytes:
+        for warning in advised_llvm("optimize", advisors, run):
+            warn_user(warning)
+        return b"" if deadline is None else core.bitcode()
+
+    for advisor in advisors:
+        advisor.check_target(module.triple)
+    try:
+        if deadline is None:
+            compiled()
+        else:
+            with whole_remarks(wanted):
+                isolated_llvm("optimize", core, advisors, deadline, compiled, core.replace)
+    except InputError as error:
+        raise with_suggestion(error) from error.__cause__
+    if passes is not None and passes.idle:
+        warn_user(passes.idle)
 
 
 def _pipeline_text(pipeline: str | int) -> str:
@@ -160,27 +180,18 @@ def _pipeline_text(pipeline: str | int) -> str:
     raise InputError(f"optimize: expected {expected}, got {pipeline!r:.80}")
 
 
-def _advisor(given: object, stack: ExitStack) -> AdvisorLike:
-    """The advisor, or one made of the runner that was given in its place; `stack` closes that.
+def _advisor(given: object, stack: ExitStack) -> object:
+    """The advisor that was given, or one of the inliner for a runner in its place; `stack` closes that.
 
     Raises:
         RunnerError: the runner cannot be made.
     """
-    if hasattr(given, "start") and hasattr(given, "finish"):
-        return cast("AdvisorLike", given)
-    from passpilot.passes.inline import InlineAdvisor  # few compilations need it here
+    from passpilot.passes.advisor import Advisor
     from passpilot.runners.base import Runner
 
-    if not (isinstance(given, (str, Runner)) or callable(given) or hasattr(given, "decide")):
-        return cast("AdvisorLike", given)  # which is refused with the points of the others
+    known = isinstance(given, (str, Runner)) or callable(given) or hasattr(given, "decide")
+    if isinstance(given, Advisor) or not known or (isinstance(given, type) and issubclass(given, Advisor)):
+        return given
+    from passpilot.passes.llvm_advisors import InlineAdvisor
+
     return stack.enter_context(InlineAdvisor(cast("RunnerLike", given)))
-
-
-def _made(point: str, runner: str, stack: ExitStack) -> AdvisorLike:
-    from passpilot.passes.advisor import make_advisor  # as above
-
-    return stack.enter_context(make_advisor(point, runner))
-
-
-def _nothing() -> None:
-    """Checks nothing."""

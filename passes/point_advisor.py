@@ -6,12 +6,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
-from passpilot.features.catalogue import EMIT_PASSES
-from passpilot.passes.advisor import Advisor, Stats
+from passpilot.passes.advisor import Advisor
 from passpilot.passes.points import search_point
-from passpilot.passes.python.pipeline import bind, raise_failure
 from passpilot.passes.site import context_of, describe_site
-from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
 from passpilot.runners.base import own_features
 
@@ -21,6 +18,7 @@ if TYPE_CHECKING:
     from passpilot.features.point import Point
     from passpilot.passes.advisor import OnError
     from passpilot.passes.decision_point import Answer, DecisionPoint, Values
+    from passpilot.plugin import _core
     from passpilot.runners.spec import RunnerLike
 
 
@@ -29,20 +27,14 @@ class PointAdvisor(Advisor):
 
     Args:
         point: the decision point's name.
-        runner: a Python policy, a runner spec such as ``onnx:model.onnx``, or a `Runner`.
-        log: path of the decision log to write; each compilation needs its own log.
-        on_error: what happens when the runner fails: ``fail`` ends the compilation with its error; with
-            ``default`` the point's default decides, and the fallback is counted and reported.
-        timeout: the most seconds to wait for an answer of another process.
+        runner: as in `passpilot.advisor`.
+        log: as in `passpilot.advisor`.
+        on_error: as in `passpilot.advisor`.
+        timeout: as in `passpilot.advisor`.
 
     Raises:
-        RunnerError: the runner cannot be created, or does not fit the decision point.
+        RunnerError: the runner cannot be made, or does not fit the decision point.
     """
-
-    _batched = True
-    _hint = "return the decision itself"
-    _nobody = "the pass's default"
-    _unasked = "the pipeline has no pass that asks here, or it found nothing to ask about"
 
     def __init__(
         self,
@@ -53,31 +45,11 @@ class PointAdvisor(Advisor):
         on_error: OnError = "fail",
         timeout: float = 10.0,
     ) -> None:
-        asked = search_point(point)
-        self.point = asked.name
+        found = search_point(point)
+        self.point = found.name
         self._asker: object = None
-        self._asked = _question_of(asked)
-        super().__init__(runner, log=log, on_error=on_error, timeout=timeout, limit=0.0)
-
-    @property
-    def emits(self) -> bool:
-        """Whether its point is asked when code generation begins, too."""
-        return self.point in EMIT_PASSES
-
-    def prepare(self, core: _core.Module, options: _core.EmitOptions) -> None:
-        """Run the pass that asks, at the beginning of code generation; used by `emit`.
-
-        Raises:
-            Error: the pass has failed.
-        """
-        assert self._core is not None, "start() gave it"
-        passes = bind(EMIT_PASSES[self.point], {})
-        wanted = _core.PipelineOptions()
-        wanted.cpu, wanted.features, wanted.verify = options.cpu, options.features, options.verify
-        core.optimize(EMIT_PASSES[self.point], [self._core], passes, wanted)
-        options.outlines = options.outlines or self.point == "advised-outliner"
-        if passes is not None and self._core.failure is None:
-            raise_failure(passes)
+        self._question = _question_of(found)
+        super().__init__(runner, log=log, on_error=on_error, timeout=timeout)
 
     @property
     def reads(self) -> bool:
@@ -118,10 +90,11 @@ class PointAdvisor(Advisor):
         core = self._core
         assert core is not None, "start() gave it"
         if self._asker is not point:
-            if _question_of(point.point()) != self._asked:
-                got = f"one of its name at {point.origin}"
-                told = f"expected the decision point that it was made for, got {got}; make a new advisor"
-                raise InputError(f"{self._who}: {told}")
+            if _question_of(point.point()) != self._question:
+                raise InputError(
+                    f"{self._who}: the decision point at {point.origin} differs from the one of this name "
+                    "that the advisor was made for; make a new advisor"
+                )
             buffers = core.views(True)
             stores = [
                 (name, partial(value.store, out=buffers[name]), point.absent.get(name))
@@ -135,24 +108,6 @@ class PointAdvisor(Advisor):
         """Raise the failure that left a decision open."""
         assert core.failure is not None, "only a failure does"
         raise self._error_of(core.failure)
-
-    @property
-    def stats(self) -> Stats:
-        """The counts so far."""
-        counts = self._counts()
-        return Stats(
-            decisions=counts["decisions"],
-            fallbacks=counts["fallbacks"],
-            not_askable=0,
-            seconds=self._seconds,
-        )
-
-    def _rows(self) -> list[tuple[int, str]]:
-        stats = self.stats
-        return [(stats.decisions, "decisions"), (stats.fallbacks, "fallbacks to the default")]
-
-    def _check_table(self, point: Point) -> None:
-        """Checks nothing: the table is not LLVM's."""
 
 
 def _question_of(point: Point) -> object:

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`ChosenPolicy`: a policy for one compilation: its runners, its pipeline and its options of LLVM."""
+"""`ChosenPolicy`: a policy for one compilation: its advisors, its pipeline and its options of LLVM."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.features.catalogue import emit_points
 from passpilot.plugin.errors import RunnerSpecError
+from passpilot.plugin.module import utf8
 from passpilot.runners.policy.prepare import policy_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Mapping
+    from contextlib import ExitStack
 
     from passpilot.features.catalogue import Function
+    from passpilot.passes.advisor import Advisor
     from passpilot.plugin import _core
 
 BEHIND: Final = "optimizer-last"
@@ -24,6 +27,7 @@ BEHIND: Final = "optimizer-last"
 class ChosenPolicy:
     """The recipe that a spec such as ``@oz?recipe=2`` chooses, for one of passpilot's functions."""
 
+    spec: str
     record: _core.PolicyRecord
     runners: Mapping[str, str]
     """The runner specs by decision point, of those points that the function reaches."""
@@ -39,14 +43,27 @@ class ChosenPolicy:
         Raises:
             Error: there is no such policy or recipe, or it is for another LLVM.
         """
-        record = policy_record(spec)
+        record = policy_record(utf8(f"{function}: policy", spec))
         recipe = record.recipe(spec)
         late = emit_points()
-        points = [point for point in recipe.runners if (point in late) == (function == "emit")]
-        named = spec.startswith("@")  # a folder is no runner
-        runners = {point: spec if named else recipe.runners[point] for point in points}
+        runners = {
+            point: runner
+            for point, runner in recipe.runners.items()
+            if (point in late) == (function == "emit")
+        }
         pipeline = recipe.pipeline if function == "optimize" else ""
-        return cls(record, runners, pipeline, tuple(recipe.options))
+        return cls(spec, record, runners, pipeline, tuple(recipe.options))
+
+    @classmethod
+    def of(cls, policy: str | ChosenPolicy, function: Function, triple: str) -> ChosenPolicy:
+        """The policy that a caller gave, found if it is a spec, for modules of a target.
+
+        Raises:
+            Error: as `find`; or the policy is not for the target.
+        """
+        chosen = policy if isinstance(policy, cls) else cls.find(str(policy), function)
+        chosen.check_target(triple)
+        return chosen
 
     def check_target(self, triple: str) -> None:
         """Make sure that the policy is for modules of a target.
@@ -54,15 +71,31 @@ class ChosenPolicy:
         Raises:
             RunnerSpecError: it is not.
         """
-        if told := self.record.refusal(triple):
-            raise RunnerSpecError(told)
+        if refusal := self.record.refusal(triple):
+            raise RunnerSpecError(refusal)
 
-    def flags(self, given: Iterable[str]) -> list[str]:
-        """The options as flags, without those that are among the `given` flags."""
-        return flags_beside(given, self.options)
+    def advisor(self, point: str, **options: Any) -> Advisor:
+        """The policy's advisor of a point; the options are those of `passpilot.advisor`.
 
+        Raises:
+            RunnerError: the runner cannot be made, or does not fit the decision point.
+        """
+        from passpilot.passes.advisor import advisor
+        from passpilot.passes.points import search_point
+        from passpilot.runners.spec import make_runner, shown
 
-def flags_beside(given: Iterable[str], options: Iterable[str]) -> list[str]:
-    """Options, as NAME or NAME=VALUE, as flags; without those that are among the `given` flags."""
-    names = {each.lstrip("-").partition("=")[0] for each in given}
-    return [f"-{each}" for each in options if each.partition("=")[0] not in names]
+        if not self.spec.startswith("@"):  # messages name the runner; a folder is no name of one
+            return advisor(point, self.runners[point], **options)
+        runner = make_runner(self.runners[point], search_point(point), timeout=options.get("timeout", 10.0))
+        runner.named_by = self.record
+        made = advisor(point, runner, **options)
+        made.name = shown(self.spec)
+        return made
+
+    def advisors(self, advised: Container[str], stack: ExitStack) -> list[Advisor]:
+        """The policy's advisors of all points that are not `advised`; `stack` closes them.
+
+        Raises:
+            RunnerError: as `advisor`.
+        """
+        return [stack.enter_context(self.advisor(point)) for point in self.runners if point not in advised]

@@ -32,20 +32,22 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
     from passpilot.features.point import Point as Point
     from passpilot.features.point import find_point as find_point
     from passpilot.features.spec import TensorSpec as TensorSpec
-    from passpilot.passes.allocator import ActionAdvisor as ActionAdvisor
-    from passpilot.passes.allocator import ColourAdvisor as ColourAdvisor
-    from passpilot.passes.allocator import OrderAdvisor as OrderAdvisor
-    from passpilot.passes.allocator import SplitAdvisor as SplitAdvisor
+    from passpilot.passes.advisor import advisor as advisor
     from passpilot.passes.decision_point import DecisionPoint as DecisionPoint
-    from passpilot.passes.evict import EvictAdvisor as EvictAdvisor
-    from passpilot.passes.inline import InlineAdvisor as InlineAdvisor
+    from passpilot.passes.emit import emit as emit
+    from passpilot.passes.llvm_advisors import ActionAdvisor as ActionAdvisor
+    from passpilot.passes.llvm_advisors import ColourAdvisor as ColourAdvisor
+    from passpilot.passes.llvm_advisors import EvictAdvisor as EvictAdvisor
+    from passpilot.passes.llvm_advisors import InlineAdvisor as InlineAdvisor
+    from passpilot.passes.llvm_advisors import OrderAdvisor as OrderAdvisor
+    from passpilot.passes.llvm_advisors import PriorityAdvisor as PriorityAdvisor
+    from passpilot.passes.llvm_advisors import SplitAdvisor as SplitAdvisor
     from passpilot.passes.llvmlite import api as llvmlite
     from passpilot.passes.mlir import api as mlir
     from passpilot.passes.mlir.fuse import MLIR_FUSE as MLIR_FUSE
     from passpilot.passes.mlir.inlining.point import MLIR_INLINE as MLIR_INLINE
     from passpilot.passes.mlir.tile import MLIR_TILE as MLIR_TILE
     from passpilot.passes.optimize import optimize as optimize
-    from passpilot.passes.priority import PriorityAdvisor as PriorityAdvisor
     from passpilot.passes.python import api as llvm
     from passpilot.passes.shipped.distribute import DISTRIBUTE as DISTRIBUTE
     from passpilot.passes.shipped.outline import OUTLINE as OUTLINE
@@ -59,7 +61,6 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
     from passpilot.plugin import ir as ir
     from passpilot.plugin.compile import PipelineOptions as PipelineOptions
     from passpilot.plugin.compile import Remarks as Remarks
-    from passpilot.plugin.compile import emit as emit
     from passpilot.plugin.compile import llvm_options as llvm_options
     from passpilot.plugin.errors import Error as Error
     from passpilot.plugin.errors import PasspilotWarning as PasspilotWarning
@@ -89,19 +90,19 @@ except ModuleNotFoundError as error:  # CMake writes it
 _MODULES: Final = ("errors", "ir", "lit", "llvm", "llvmlite", "mlir", "training")
 
 _HOMES: Final = {
-    "ActionAdvisor": "passes.allocator",
+    "ActionAdvisor": "passes.llvm_advisors",
     "AllocatorAction": "features.llvm.allocator",
     "Choice": "features.domain",
-    "ColourAdvisor": "passes.allocator",
+    "ColourAdvisor": "passes.llvm_advisors",
     "CompilerClient": "training.episode",
     "DISTRIBUTE": "passes.shipped.distribute",
     "DO_NOT_EVICT": "features.llvm.evict",
     "DecisionPoint": "passes.decision_point",
     "Error": "plugin.errors",
-    "EvictAdvisor": "passes.evict",
+    "EvictAdvisor": "passes.llvm_advisors",
     "Feature": "features.point",
     "Flag": "features.domain",
-    "InlineAdvisor": "passes.inline",
+    "InlineAdvisor": "passes.llvm_advisors",
     "MLIR_FUSE": "passes.mlir.fuse",
     "MLIR_INLINE": "passes.mlir.inlining.point",
     "MLIR_TILE": "passes.mlir.tile",
@@ -110,27 +111,28 @@ _HOMES: Final = {
     "OUTLINE": "passes.shipped.outline",
     "OUTLINER": "passes.shipped.outline",
     "Observation": "runners.python",
-    "OrderAdvisor": "passes.allocator",
+    "OrderAdvisor": "passes.llvm_advisors",
     "PasspilotWarning": "plugin.errors",
     "Phases": "passes.shipped.phases",
     "PipelineOptions": "plugin.compile",
     "Point": "features.point",
-    "PriorityAdvisor": "passes.priority",
+    "PriorityAdvisor": "passes.llvm_advisors",
     "Remarks": "plugin.compile",
     "Runner": "runners.base",
     "SIZE": "passes.shipped.size",
     "SLP": "passes.shipped.slp",
-    "SplitAdvisor": "passes.allocator",
+    "SplitAdvisor": "passes.llvm_advisors",
     "TILE_SIZES": "features.mlir.tile",
     "TensorSpec": "features.spec",
     "UNROLL": "passes.shipped.unroll",
     "VECTORIZE": "passes.shipped.vectorize",
     "VECTOR_PLANS": "features.llvm.vectorize",
     "Vocabulary": "features.llvm.ir2vec",
+    "advisor": "passes.advisor",
     "call_graph": "features.llvm.graphs",
     "check_runner": "runners.check",
     "control_flow_graph": "features.llvm.graphs",
-    "emit": "plugin.compile",
+    "emit": "passes.emit",
     "evaluate": "cli.evaluate",
     "feature": "features.custom",
     "find_point": "features.point",

@@ -63,6 +63,7 @@ CONSTANTS: Final = [
     "__version__",
 ]
 FUNCTIONS: Final = [
+    "advisor",
     "call_graph",
     "check_runner",
     "control_flow_graph",

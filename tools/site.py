@@ -33,10 +33,9 @@ PAGES: Final = {
     ),
     "advisors": (
         "Advisors",
-        "An advisor connects a runner with one of LLVM's own decision points.",
-        "InlineAdvisor EvictAdvisor PriorityAdvisor DO_NOT_EVICT"
-        " OrderAdvisor ActionAdvisor ColourAdvisor SplitAdvisor AllocatorAction"
-        " passes.inline.InlineStats passes.evict.EvictStats",
+        "An advisor connects a runner with a decision point.",
+        "advisor passes.advisor.Advisor InlineAdvisor EvictAdvisor PriorityAdvisor DO_NOT_EVICT"
+        " OrderAdvisor ActionAdvisor ColourAdvisor SplitAdvisor AllocatorAction passes.counts.Stats",
     ),
     "points": (
         "Decision points",

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from passpilot.features.catalogue import emit_points
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
+from passpilot.passes.emit import generate
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
-from passpilot.plugin.compile import file_type, generate
+from passpilot.plugin.compile import file_type
 from passpilot.plugin.errors import Error, PasspilotWarning, restated
 from passpilot.plugin.module import Module
 from passpilot.training.rewards import code_size
@@ -27,9 +28,9 @@ from passpilot.training.rewards import code_size
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from passpilot.plugin.asking import AdvisorLike
+    from passpilot.passes.advisor import Advisor
 
-    MakeAdvisors = Callable[[Mapping[str, str]], Sequence[AdvisorLike]]
+    MakeAdvisors = Callable[[Mapping[str, str]], Sequence[Advisor]]
     """Makes the advisors of one compilation; gets the paths of the logs to write, by point."""
 
 

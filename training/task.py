@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.features.catalogue import emit_points
+from passpilot.passes.emit import generate
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
-from passpilot.plugin.compile import file_type, generate
+from passpilot.plugin.compile import file_type
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.module import Module
 from passpilot.training.messages import points_of
@@ -24,7 +25,7 @@ from passpilot.training.rewards import Measure, ModuleMeasure, check_reward, fin
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from passpilot.plugin.asking import AdvisorLike
+    from passpilot.passes.advisor import Advisor
     from passpilot.training.compiler_pb2 import Start
 
 LEVELS: Final = range(4)
@@ -72,7 +73,7 @@ class Task:
         at = dict(start.at)
         return cls(start.code, start.pipeline, at, level, measure, start.function, start.object)
 
-    def run(self, advisors: Sequence[AdvisorLike] = ()) -> float | None:
+    def run(self, advisors: Sequence[Advisor] = ()) -> float | None:
         """Compile the module with advice and measure it; None without a measure.
 
         Raises:
@@ -81,7 +82,7 @@ class Task:
         return self.compiled(advisors).value
 
     def compiled(
-        self, advisors: Sequence[AdvisorLike] = (), begin: Callable[[Module], object] = lambda _: None
+        self, advisors: Sequence[Advisor] = (), begin: Callable[[Module], object] = lambda _: None
     ) -> TaskResult:
         """Compile the module with advice, and measure it. `begin` gets the module first.
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.spec import by_name
-from passpilot.passes.advisor import make_advisor
+from passpilot.passes.advisor import advisor
 from passpilot.passes.points import search_point
 from passpilot.plugin.compile import llvm_options
 from passpilot.plugin.errors import AdviceError, Error
@@ -187,7 +187,7 @@ def _compiled(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.
             AgentRunner(search_point(point), features, start.function, channel, progress)
             for point, features in points_of(start)
         ]
-        advisors = [advising.enter_context(make_advisor(runner.point, runner)) for runner in runners]
+        advisors = [advising.enter_context(advisor(runner.point, runner)) for runner in runners]
         try:
             value, emitted = task.compiled(advisors, progress.begin if progress else lambda _module: None)
         except Exception:

@@ -43,10 +43,10 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 from rich.table import Table
 
+import passpilot
 from bench.lib.records import ROOT
 from passpilot import Module, emit, optimize
 from passpilot.features.point import find_point
-from passpilot.passes.advisor import make_advisor
 from passpilot.plugin.errors import Error
 from passpilot.runners.attach.answers import Answers
 from passpilot.runners.attach.run import attach
@@ -171,7 +171,7 @@ def compiled(data: bytes, advisor: Advisor) -> bytes:
 
 def with_advisor(point: str, runner: RunnerLike, data: bytes, log: Path | None = None) -> bytes:
     """The same with an advisor of its own."""
-    with make_advisor(point, runner, log=str(log) if log else None) as advisor:
+    with passpilot.advisor(point, runner, log=str(log) if log else None) as advisor:
         return compiled(data, advisor)
 
 
@@ -209,7 +209,7 @@ def hosted(case: Case, data: bytes, folder: Path, meter: Meter, stack: ExitStack
     if case.kind not in ALIKE:
         expected = b""
     lenient: OnError = "default" if case.kind == "const" else "fail"  # a constant column is often illegal
-    make = partial(make_advisor, case.point, runner, timeout=60, on_error=lenient)
+    make = partial(passpilot.advisor, case.point, runner, timeout=60, on_error=lenient)
     advisor = stack.enter_context(make())
     before = 0
     while not meter.is_done(case):

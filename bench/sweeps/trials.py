@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
+import passpilot
 from passpilot import EvictAdvisor, InlineAdvisor, Module, PriorityAdvisor, emit, optimize
 from passpilot.errors import Error
-from passpilot.passes.advisor import make_advisor
 from passpilot.plugin.compile import llvm_options
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def compiled(case: Case, program: Prepared) -> bytes:
     with ExitStack() as stack:
         early, late = (
             [
-                stack.enter_context(make_advisor(name, f"random:{case.seed + n}"))
+                stack.enter_context(passpilot.advisor(name, f"random:{case.seed + n}"))
                 for n, name in enumerate(points)
             ]
             for points in (trial.early, trial.asked_late(case.seed))
@@ -221,7 +221,7 @@ def compiled(case: Case, program: Prepared) -> bytes:
             )
         asked = [*early, *late]
         if "advised-outline" in trial.late:
-            late.append(stack.enter_context(make_advisor("advised-outliner", "const:1")))
+            late.append(stack.enter_context(passpilot.advisor("advised-outliner", "const:1")))
         if not program.optimized.exists() and not early:
             stock.run("opt", "-O2", program.source, "-o", program.optimized)
         module = Module.read(program.source if early else program.optimized)
@@ -303,7 +303,7 @@ def stress(case: Case) -> str:
         if not has_code(case, by_llc(source, triple=TRIPLES[target]), source, target):
             return "is not stock llc's"
         if case.seed % 2 and target != "amdgcn":
-            advisors = [make_advisor(point, f"random:{case.seed}") for point in POINTS]
+            advisors = [passpilot.advisor(point, f"random:{case.seed}") for point in POINTS]
             stack.enter_context(advised_allocator("-verify-machineinstrs=1"))
         else:
             advisors = list(random_advisors(case.seed))

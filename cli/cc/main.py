@@ -57,8 +57,10 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
         _refuse_cache(name, whole)
     environment = {**os.environ, **options.environment()}
     if added:
-        options.make_folder()
-        environment["PASSPILOT_UNIT"] = _unit(arguments)
+        from passpilot.cli.cc.log_names import make_folders, unit_name
+
+        make_folders(options)
+        environment["PASSPILOT_UNIT"] = unit_name(arguments)
     compile_: Callable[[], int] | None = None
     several = options.best_of > 1 or options.tries > 1
     if several and command.object and not command.is_unoptimized:
@@ -135,13 +137,6 @@ def _require_lld(name: str, compiler: str) -> None:
         raise InputError(
             f"{name}: expected lld for link-time optimization, got none; {INSTALL.format('lld')}"
         )
-
-
-def _unit(arguments: list[str]) -> str:
-    """A hash of folder and arguments for the names of logs: the same command writes the same files."""
-    text = "\n".join([os.getcwd(), *arguments])
-    # A remainder as in Rabin and Karp's search; hashlib takes 8 ms to import.
-    return f"{int.from_bytes(os.fsencode(text), 'big') % (2**64 - 59):016x}"
 
 
 def _find(program: str) -> str:

@@ -174,11 +174,7 @@ class Options:
     def _check_recording(self, where: str, path: str) -> None:
         if not os.path.isabs(path):  # the commands of a build run in many folders
             raise self._wrong(where, "an absolute path", path)
-        try:
-            os.makedirs(path, exist_ok=True)
-        except OSError as error:
-            text = f"{self._command}: {where}: expected a folder, got {path}: {error.strerror}"
-            raise InputError(text) from error
+        self.make_folder("record", path)
 
     def _check_number(self, where: str, text: str, *, positive: bool) -> None:
         number = finite_number(text)
@@ -235,20 +231,19 @@ class Options:
         told |= {FLAGS[name].variable: "1" for name, wanted in given.items() if wanted}
         return told
 
-    def make_folder(self) -> None:
-        """Make the folders of the logs.
+    def log_folders(self) -> list[str]:
+        """The folders of the logs; a value POINT=FILE is none."""
+        points = {*HOOKED, *(text.partition("=")[0] for text in self._given.get("advise", []))}
+        return [text for text in self._given.get("log", []) if text.partition("=")[0] not in points]
+
+    def make_folder(self, name: str, path: str) -> None:
+        """Make a folder that the option `name` names.
 
         Raises:
             InputError: a file is in the way.
         """
-        points = {*HOOKED, *(text.partition("=")[0] for text in self._given.get("advise", []))}
-        for text in self._given.get("log", []):
-            if text.partition("=")[0] in points:
-                continue
-            try:
-                os.makedirs(text, exist_ok=True)
-            except OSError as error:
-                msg = (
-                    f"{self._command}: {self._where['log']}: expected a folder, got {text}: {error.strerror}"
-                )
-                raise InputError(msg) from error
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as error:
+            who = f"{self._command}: {self._where[name]}"
+            raise InputError(f"{who}: expected a folder, got {path}: {error.strerror}") from error

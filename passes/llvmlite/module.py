@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import re
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
+from passpilot.passes.emit import emit as emit_module
 from passpilot.passes.optimize import optimize as optimize_module
-from passpilot.plugin import compile as llvm
-from passpilot.plugin.compile import NO_REMARKS, PLAIN
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import needs
 from passpilot.plugin.module import Module
@@ -17,13 +15,40 @@ from passpilot.plugin.version import MAJOR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import TypedDict, Unpack
 
     from llvmlite import ir
     from llvmlite.binding import ContextRef, ModuleRef
 
+    from passpilot.passes.advisor import Advisor
     from passpilot.passes.optimize import Advisors
-    from passpilot.plugin.asking import AdvisorLike
+    from passpilot.passes.policy import ChosenPolicy
     from passpilot.plugin.compile import PipelineOptions, Remarks
+
+    class SharedKeywords(TypedDict, total=False):
+        """The keyword arguments that both functions take."""
+
+        mcpu: str
+        mattr: str
+        verify: bool
+        remarks: Remarks
+        decisions: str
+        policy: str | ChosenPolicy
+        isolated: bool
+        deadline: float | None
+
+    class OptimizeKeywords(SharedKeywords, total=False):
+        """The other keyword arguments of `passpilot.optimize`."""
+
+        at: Mapping[str, str]
+        options: PipelineOptions
+
+    class EmitKeywords(SharedKeywords, total=False):
+        """The other keyword arguments of `passpilot.emit`."""
+
+        advisors: Advisor | Sequence[Advisor]
+        opt_level: int
+
 
 OLDEST: Final = 20
 """The oldest LLVM that `passpilot.passes.llvmlite.downgrade` supports."""
@@ -35,17 +60,7 @@ def optimize(
     module: ir.Module | ModuleRef,
     pipeline: str | int = "default<O2>",
     advisors: Advisors = (),
-    *,
-    at: Mapping[str, str] = MappingProxyType({}),
-    mcpu: str = "",
-    mattr: str = "",
-    verify: bool = True,
-    options: PipelineOptions = PLAIN,
-    remarks: Remarks = NO_REMARKS,
-    decisions: str = "",
-    policy: str = "",
-    isolated: bool = False,
-    deadline: float | None = None,
+    **options: Unpack[OptimizeKeywords],
 ) -> ModuleRef:
     """What `passpilot.optimize` makes of a module of llvmlite, as a module of llvmlite.
 
@@ -53,86 +68,40 @@ def optimize(
         module: left as it is. Give it the triple of the machine, else LLVM knows no costs of instructions.
         pipeline: as in `passpilot.optimize`.
         advisors: as in `passpilot.optimize`.
-        at: as in `passpilot.optimize`.
-        mcpu: as in `passpilot.optimize`.
-        mattr: as in `passpilot.optimize`.
-        verify: as in `passpilot.optimize`.
-        options: as in `passpilot.optimize`.
-        remarks: as in `passpilot.optimize`.
-        decisions: as in `passpilot.optimize`.
-        policy: as in `passpilot.optimize`.
-        isolated: as in `passpilot.optimize`.
-        deadline: as in `passpilot.optimize`.
-
-    Returns:
-        A new module of the same name, triple and data layout, in the context of a `ModuleRef` and in
-        llvmlite's global context for an `llvmlite.ir.Module`.
+        options: the keyword arguments of `passpilot.optimize`.
 
     Raises:
         InputError: the module is not llvmlite's or not valid, or llvmlite's LLVM cannot read the result.
         Error: as `passpilot.optimize`.
     """
     _check_version()
-    read = _read("optimize", module)
-    optimize_module(
-        read,
-        pipeline,
-        advisors,
-        at=at,
-        mcpu=mcpu,
-        mattr=mattr,
-        verify=verify,
-        options=options,
-        remarks=remarks,
-        decisions=decisions,
-        policy=policy,
-        isolated=isolated,
-        deadline=deadline,
-    )
-    return _given(read, getattr(module, "_context", None))
+    copy = _read("optimize", module)
+    optimize_module(copy, pipeline, advisors, **options)
+    return _converted(copy, getattr(module, "_context", None))
 
 
 def emit(
     module: ir.Module | ModuleRef,
     filetype: Literal["obj", "asm"] = "obj",
     *,
-    advisors: AdvisorLike | Sequence[AdvisorLike] = (),
-    mcpu: str = "",
-    mattr: str = "",
-    opt_level: int = 2,
     relocation_model: str = "pic",
-    isolated: bool = False,
-    deadline: float | None = None,
+    **options: Unpack[EmitKeywords],
 ) -> bytes:
     """What `passpilot.emit` makes of a module of llvmlite: an object file that llvmlite's JIT compilers load.
 
     Args:
         module: left as it is; without a triple it is compiled for the host.
         filetype: ``obj`` or ``asm``.
-        advisors: of the points evict and priority, at most one each.
-        mcpu: as in `passpilot.emit`; ``llvmlite.binding.get_host_cpu_name()`` for this machine.
-        mattr: as in `passpilot.emit`.
-        opt_level: 0 to 3.
         relocation_model: what MCJIT and ORC place anywhere is ``pic``.
-        isolated: as in `passpilot.emit`.
-        deadline: as in `passpilot.emit`.
+        options: the other keyword arguments of `passpilot.emit`; ``llvmlite.binding.get_host_cpu_name()`` as
+            `mcpu` for this machine.
 
     Raises:
         InputError: the module is not llvmlite's or not valid, or an argument is wrong.
         Error: as `passpilot.emit`.
     """
-    read = _read("emit", module, for_codegen=True)
-    return llvm.emit(
-        read,
-        filetype,
-        advisors=advisors,
-        mcpu=mcpu,
-        mattr=mattr,
-        opt_level=opt_level,
-        relocation_model=relocation_model,
-        isolated=isolated,
-        deadline=deadline,
-    )
+    copy = _read("emit", module, for_codegen=True)
+    return emit_module(copy, filetype, relocation_model=relocation_model, **options)
 
 
 def _read(who: str, module: ir.Module | ModuleRef, *, for_codegen: bool = False) -> Module:
@@ -151,7 +120,7 @@ def _read(who: str, module: ir.Module | ModuleRef, *, for_codegen: bool = False)
     return Module.read(module, for_codegen=for_codegen, mtriple=triple)
 
 
-def _given(module: Module, context: ContextRef | None) -> ModuleRef:
+def _converted(module: Module, context: ContextRef | None) -> ModuleRef:
     """A copy of the module in llvmlite's LLVM."""
     from llvmlite import binding
 

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
 
 from passpilot.features.catalogue import emit_points
 from passpilot.passes.advisor import Advisor
+from passpilot.passes.asking import as_advisors
 from passpilot.passes.llvmlite.module import emit, optimize
-from passpilot.plugin.asking import as_advisors
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.extras import install, needs
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from llvmlite.binding import ModuleRef
 
-    from passpilot.plugin.asking import AdvisorLike
+    from passpilot.passes.advisor import Advisor
 
 _LOCK: Final = threading.Lock()
 
@@ -42,14 +42,14 @@ class _Advised:
     """The arguments of one `with` block."""
 
     pipeline: str
-    advisors: tuple[AdvisorLike, ...]
+    advisors: tuple[Advisor, ...]
     at: Mapping[str, str]
     key: str = field(default_factory=lambda: uuid.uuid4().hex)
     """A unique key for Numba's disk cache, so that nothing cached is reused in this block."""
     compiled: threading.Event = field(default_factory=threading.Event)
     """Set once Numba has compiled a function in this block."""
 
-    def of(self, function: Literal["optimize", "emit"]) -> list[AdvisorLike]:
+    def of(self, function: Literal["optimize", "emit"]) -> list[Advisor]:
         """The advisors for `function`: those of emit's points for `emit`, all others for `optimize`."""
         chosen = function == "emit"
         return [advisor for advisor in self.advisors if (advisor.point in emit_points()) == chosen]
@@ -83,7 +83,7 @@ class _Codegen(Protocol):
 @contextmanager
 def advised_numba(
     pipeline: str = "default<O3>",
-    advisors: Sequence[AdvisorLike] = (),
+    advisors: Sequence[Advisor] = (),
     *,
     at: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[None]:
@@ -118,24 +118,23 @@ def advised_numba(
                 _leave(codegen)
     if active.compiled.is_set():
         return
-    for each in advisors:
-        if isinstance(each, Advisor) and each.asks:
-            who = f"{each.point} advisor: runner {each.name}"
+    for advisor in advisors:
+        if advisor.asks:
+            who = f"{advisor.point} advisor: runner {advisor.name}"
             told = "was never asked: Numba compiled nothing in the block; first call the function inside it"
             warnings.warn(f"{who} {told}", PasspilotWarning, stacklevel=3)
 
 
 @contextmanager
-def _may_idle(advisors: Sequence[AdvisorLike]) -> Iterator[None]:
+def _may_idle(advisors: Sequence[Advisor]) -> Iterator[None]:
     """Silences the warning about advisors that were never asked: many functions need no decision."""
-    known = [advisor for advisor in advisors if isinstance(advisor, Advisor)]
-    before = [advisor.may_idle for advisor in known]
-    for advisor in known:
+    before = [advisor.may_idle for advisor in advisors]
+    for advisor in advisors:
         advisor.may_idle = True
     try:
         yield
     finally:
-        for advisor, may_idle in zip(known, before, strict=True):
+        for advisor, may_idle in zip(advisors, before, strict=True):
             advisor.may_idle = may_idle
 
 
@@ -265,7 +264,7 @@ def _run(library: _Library, **options: object) -> None:
     manager.run(library._final_module, builder)
 
 
-def _emit(library: _Library, advisors: Sequence[AdvisorLike]) -> bytes:
+def _emit(library: _Library, advisors: Sequence[Advisor]) -> bytes:
     codegen = library._codegen
     return emit(
         library._final_module,

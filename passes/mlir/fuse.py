@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from passpilot.features.mlir.fuse import TABLE, observe, read_output
 from passpilot.features.mlir.structured import structured
+from passpilot.passes.asking import ASKED, advised
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.mlir.api import pass_
-from passpilot.plugin.asking import ASKED, advised
 from passpilot.plugin.errors import CompilationError
 from passpilot.plugin.mlir.bindings import bindings, operations_in
 

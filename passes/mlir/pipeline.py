@@ -28,10 +28,10 @@ from passpilot.plugin.mlir.place import operation_of, place_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from passpilot.passes.advisor import Advisor
     from passpilot.passes.mlir.text import Element
     from passpilot.passes.python.element import Pass
     from passpilot.passes.python.registry import PassDefinition
-    from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.errors import PipelineError
     from passpilot.plugin.mlir.diagnostics import Diagnostic
     from passpilot.plugin.mlir.protocols import Operation
@@ -100,7 +100,7 @@ class Pipeline:
     def run(
         self,
         operation: Operation,
-        advisors: AdvisorLike | Sequence[AdvisorLike] = (),
+        advisors: Advisor | Sequence[Advisor] = (),
         *,
         tell: Callable[[Diagnostic], None] | None = None,
     ) -> None:
@@ -116,7 +116,7 @@ class Pipeline:
         if not advisors:
             self._run(operation, tell)
             return
-        from passpilot.plugin.asking import advised
+        from passpilot.passes.asking import advised
 
         with _one_thread(self._context):  # so that the order of decisions is deterministic
             advised("run_pipeline", advisors, lambda: self._run(operation, tell))
@@ -205,9 +205,7 @@ def listing() -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def run_pipeline(
-    module: Operation, pipeline: str, advisors: AdvisorLike | Sequence[AdvisorLike] = ()
-) -> None:
+def run_pipeline(module: Operation, pipeline: str, advisors: Advisor | Sequence[Advisor] = ()) -> None:
     """Run a textual MLIR pipeline on a module or another operation, in place.
 
     The text may name Python passes anywhere, see `passpilot.mlir.pass_`. With advisors, MLIR runs in one

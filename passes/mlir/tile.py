@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.features.mlir.structured import structured
 from passpilot.features.mlir.tile import TABLE, TILE_SIZES, may_tile, observe_loop, observe_operation
+from passpilot.passes.asking import ASKED, advised
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.mlir.api import pass_
-from passpilot.plugin.asking import ASKED, advised
 from passpilot.plugin.errors import CompilationError
 from passpilot.plugin.mlir.bindings import bindings, operations_in
 

@@ -11,14 +11,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TypedDict
 
+from passpilot.passes.emit import generate
 from passpilot.plugin import _core
-from passpilot.plugin.compile import file_type, generate
+from passpilot.plugin.compile import file_type
 from passpilot.plugin.module import Module
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from passpilot.plugin.asking import AdvisorLike
+    from passpilot.passes.advisor import Advisor
 
     Cost = tuple[str, dict[str, tuple[int, float]], float]
 
@@ -45,7 +46,7 @@ def allocation_report(
     before: Module,
     wanted: _core.EmitOptions,
     advised: Iterable[Cost],
-    replaying: Sequence[AdvisorLike] | None,
+    replaying: Sequence[Advisor] | None,
     llvm: Sequence[str],
 ) -> bytes:
     """The report as JSON; compiles `before` again with LLVM's default.
@@ -104,7 +105,7 @@ def _ratio(advised: float, default: float) -> float | None:
 
 
 def _cycles(
-    module: Module, wanted: _core.EmitOptions, advisors: Sequence[AdvisorLike], llvm: Sequence[str]
+    module: Module, wanted: _core.EmitOptions, advisors: Sequence[Advisor], llvm: Sequence[str]
 ) -> dict[str, float]:
     """llvm-mca's cycles per call of each function, compiled with these advisors."""
     from passpilot.passes.report.throughput import block_throughput

@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from passpilot.plugin.asking import ASKED
+from passpilot.passes.asking import ASKED
 from passpilot.plugin.errors import InputError, UsageError
 
 if TYPE_CHECKING:

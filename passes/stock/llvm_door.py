@@ -10,9 +10,10 @@ import os
 from ctypes import c_bool, c_double, c_size_t
 from typing import TYPE_CHECKING, Final
 
-from passpilot.passes.advisor import make_advisor
+from passpilot.features.catalogue import HOOKED
+from passpilot.passes.advisor import advisor
 from passpilot.passes.point_advisor import PointAdvisor
-from passpilot.passes.python.pipeline import bind_to, raise_failure
+from passpilot.passes.python.pipeline_text import bind_to, raise_failure
 from passpilot.passes.stock import advisors as loaded
 from passpilot.passes.stock.compilation import CompilationAdvisors
 from passpilot.plugin import _core
@@ -110,7 +111,9 @@ def _end(_: Teller) -> None:
 def _make(
     point: str, runner: str, log: str | None, on_error: OnError, timeout: float, limit: float
 ) -> Advisor:
-    return make_advisor(point, runner, log=log, on_error=on_error, timeout=timeout, limit=limit)
+    row = HOOKED[point].limit if point in HOOKED else None
+    limits = {row.keyword: int(limit) if row.whole else limit} if row else {}
+    return advisor(point, runner, log=log, on_error=on_error, timeout=timeout, **limits)
 
 
 def connect(address: int, tell: Tell) -> None:

@@ -21,7 +21,6 @@ from llvmlite import ir
 from onnx import helper
 
 from passpilot.plugin import _core
-from passpilot.plugin.compile import emit, run_pipeline
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
 from passpilot.plugin.version import MAJOR
@@ -92,20 +91,16 @@ def compile_graph(graph: Graph, processor: Processor, symbol: str = SYMBOL) -> M
     module = Module.read(made, name=symbol, mtriple=processor.triple, for_codegen=True)
     options = _core.PipelineOptions()
     options.cpu, options.features = processor.name, processor.attributes
-    run_pipeline(module, "default<O3>", options)
+    module._core.optimize("default<O3>", [], None, options)
     return module
 
 
 def object_of(module: Module, processor: Processor) -> bytes:
     """Compile the module to a position-independent object file."""
-    return emit(
-        module,
-        "obj",
-        mcpu=processor.name,
-        mattr=processor.attributes,
-        opt_level=3,
-        relocation_model="pic",
-    )
+    options = _core.EmitOptions()
+    options.filetype, options.opt_level, options.relocation_model = _core.FileType.OBJ, 3, "pic"
+    options.cpu, options.features = processor.name, processor.attributes
+    return module._core.emit(options, []).code
 
 
 def link(code: bytes) -> bytes:

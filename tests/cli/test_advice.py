@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from passpilot.cli.advice import Advice, close_advisors, contending, log_paths, make_advisors, runner_specs
+from passpilot.cli.advice import AdviceFlags, close_advisors, contending
 from passpilot.cli.main import main
 from passpilot.cli.outputs import check_outputs
 from passpilot.cli.parser import Parser
@@ -28,11 +28,11 @@ class Policy:
 """
 
 
-def advice(*flags: str, command: str = "opt") -> Advice:
+def advice(*flags: str, command: str = "opt") -> AdviceFlags:
     """The advice that a command takes from flags."""
     parser = Parser(f"passpilot {command}", description="", epilog="")
     parser.table_options(command)  # type: ignore[arg-type]
-    return Advice.of(command, parser.values(flags))
+    return AdviceFlags.of(command, parser.values(flags))
 
 
 class Closing:
@@ -60,20 +60,23 @@ def test_an_advisor_that_cannot_be_made_closes_those_before_it(tmp_path: Path) -
     (tmp_path / "policy.py").write_text(POLICY)
     flags = (f"--inline=python:{tmp_path}/policy.py:Policy", "--advise=advised-size=random:x")
     with pytest.raises(Error, match="random"):
-        make_advisors(advice(*flags))
+        advice(*flags).resolve().make_advisors()
     assert (tmp_path / "policy.closed").exists()
 
 
 def test_runners_come_in_the_order_of_the_catalogue() -> None:
     flags = ("--advise=advised-size=const:0", "--advise=inline=const:1")
-    assert list(runner_specs(advice(*flags)).items()) == [("inline", "const:1"), ("advised-size", "const:0")]
+    assert list(advice(*flags).resolve().runners.items()) == [
+        ("inline", "const:1"),
+        ("advised-size", "const:0"),
+    ]
     flags = ("--priority=const:0", "--evict=const:32")
-    assert list(runner_specs(advice(*flags, command="llc"))) == ["evict", "priority"]
+    assert list(advice(*flags, command="llc").resolve().runners) == ["evict", "priority"]
 
 
 def test_an_old_name_of_a_point_is_told_and_taken() -> None:
     with pytest.warns(PasspilotWarning, match="decision point 'size' is called 'advised-size' now"):
-        assert runner_specs(advice("--advise=size=const:0")) == {"advised-size": "const:0"}
+        assert advice("--advise=size=const:0").resolve().runners == {"advised-size": "const:0"}
 
 
 @pytest.mark.parametrize(
@@ -88,12 +91,12 @@ def test_an_old_name_of_a_point_is_told_and_taken() -> None:
 )
 def test_the_log_of_the_only_advisor(logs: list[str], expected: dict[str, str]) -> None:
     flags = [f"--log={each}" for each in logs]
-    assert log_paths(advice("--inline=const:0", *flags), ["inline"]) == expected
+    assert advice("--inline=const:0", *flags).resolve().logs == expected
 
 
 def test_logs_of_two_advisors() -> None:
-    made = advice("--log=inline=a", "--log=advised-size=b")
-    assert log_paths(made, ["inline", "advised-size"]) == {"inline": "a", "advised-size": "b"}
+    made = advice("--inline=a", "--advise=advised-size=b", "--log=inline=a", "--log=advised-size=b").resolve()
+    assert made.logs == {"inline": "a", "advised-size": "b"}
 
 
 def test_keywords_go_to_the_contenders_that_have_them() -> None:
@@ -156,7 +159,7 @@ def test_outputs_are_different_files(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x").touch()
     (tmp_path / "link").symlink_to("x")
-    made = advice("--inline=const:0", "--log=a.log")
+    made = advice("--inline=const:0", "--log=a.log").resolve()
     if told:
         with pytest.raises(UsageError) as caught:
             check_outputs(made, *outputs, remarks=remarks)

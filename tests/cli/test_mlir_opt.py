@@ -120,7 +120,7 @@ def test_files_that_cannot_be_read_or_written(folder: Path) -> None:
         (("--advise=mlir-inline",), "--advise: expected POINT=RUNNER with POINT among "),
         (
             ("--on-error=default",),
-            "--on-error: expected an advisor that it is for, got none; add --inline=default",
+            "--on-error has no effect without an advisor; add --inline=RUNNER",
         ),
         (
             ("--inline=const:1", "--log=out.mlir"),

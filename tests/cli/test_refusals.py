@@ -63,20 +63,16 @@ WRONG: Final = {
     ),
     "opt in.ll -O2 --advise=evict=const:0": "; `passpilot llc` has the point evict",
     "opt in.ll -O2 --advise=inline": "opt: --advise: expected POINT=RUNNER with POINT among inline, ",
-    "opt in.ll -O2 --log=x": (
-        "opt: --log: expected an advisor that it is for, got none; add --inline=default"
-    ),
-    "opt in.ll -O2 --timeout=3": (
-        "opt: --timeout: expected an advisor that it is for, got none; add --inline=default"
-    ),
+    "opt in.ll -O2 --log=x": ("opt: --log has no effect without an advisor; add --inline=RUNNER"),
+    "opt in.ll -O2 --timeout=3": ("opt: --timeout has no effect without an advisor; add --inline=RUNNER"),
     "opt in.ll -O2 --advise=advised-size=const:0 --log=inline=x": (
-        "opt: --log: expected an advisor that it is for, got none; add --inline=default"
+        "opt: --log has no effect without an advisor; add --inline=RUNNER"
     ),
     "opt in.ll -O2 --advise=advised-size=const:0 --size-budget=2": (
-        "opt: --size-budget: expected an advisor that it is for, got none; add --inline=default"
+        "opt: --size-budget has no effect without an advisor; add --inline=RUNNER"
     ),
     "llc in.ll --priority=const:0 --eviction-limit=2": (
-        "llc: --eviction-limit: expected an advisor that it is for, got none; add --evict=default"
+        "llc: --eviction-limit has no effect without an advisor; add --evict=RUNNER"
     ),
     "llc in.ll --evict=const:32 --report=r.json --report-mca --log=x?y": (
         "llc: --log: expected a plain file for --report-mca to read again, got x?y"

@@ -7,7 +7,6 @@ import inspect
 import json
 import subprocess
 import sys
-from importlib import import_module
 
 import pytest
 
@@ -16,7 +15,6 @@ from passpilot.features.catalogue import EMIT_PASSES, HOOKED, PASS_POINTS, RENAM
 from passpilot.features.custom import feature, registered
 from passpilot.features.domain import Choice
 from passpilot.features.point import POINTS, find_point, find_table
-from passpilot.passes.advisor import make_advisor
 from passpilot.passes.python.registry import LLVM, MLIR
 from passpilot.plugin import _core
 from passpilot.plugin.errors import PasspilotWarning
@@ -42,14 +40,14 @@ def test_a_row_stays_as_it_is() -> None:
 @pytest.mark.parametrize("name", HOOKED)
 def test_an_advisor_takes_what_its_row_says(name: str) -> None:
     row = HOOKED[name]
-    kind = getattr(import_module(f"passpilot.passes.{row.file}"), row.advisor)
+    kind = getattr(passpilot, row.advisor)
     assert kind.point == name
     taken = inspect.signature(kind).parameters
     assert set(taken) == {"runner", "log", *row.keywords}
     if row.limit:
         assert taken[row.limit.keyword].default == row.limit.default
         assert isinstance(row.limit.default, int) or not row.limit.whole
-    with make_advisor(name, "const:0") as advisor:
+    with passpilot.advisor(name, "const:0") as advisor:
         assert type(advisor) is kind
 
 
@@ -99,7 +97,7 @@ def test_a_name_of_before_is_taken_with_a_warning(old: str, new: str) -> None:
         assert find_point(old) == find_point(new)
     with pytest.warns(PasspilotWarning):
         assert find_table(old) == find_table(new)
-    with pytest.warns(PasspilotWarning), make_advisor(old, "const:0") as advisor:
+    with pytest.warns(PasspilotWarning), passpilot.advisor(old, "const:0") as advisor:
         assert advisor.point == new
     with pytest.warns(PasspilotWarning):
         feature("int64[1]", point=old, name="theirs")(lambda _: 0)

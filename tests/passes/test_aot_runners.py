@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from passpilot.cli.aot import main
 from passpilot.features.log.reader import read_log
-from passpilot.passes.evict import EvictAdvisor
+from passpilot.passes.llvm_advisors import EvictAdvisor
 from tests.command import passpilot
 from tests.passes.allocation.pressure import allocated
 from tests.runners.aot.models import column_scorer, small_mlp

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+import passpilot
+from passpilot.features.catalogue import emit_points
 from passpilot.features.log.reader import read_log
-from passpilot.passes.advisor import Advisor, OnError, make_advisor
-from passpilot.passes.point_advisor import PointAdvisor
+from passpilot.passes.advisor import Advisor, OnError
+from passpilot.passes.asking import ASKED
 from passpilot.passes.stock import advisors as loaded
 from passpilot.passes.stock.compilation import CompilationAdvisors
-from passpilot.plugin.asking import ASKED
 from passpilot.plugin.embedded import Teller
 from passpilot.plugin.errors import InputError, LogError, PolicyError, UsageError
 from passpilot.runners.python import Observation
@@ -134,7 +135,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[object, ...]]]:
         point: str, runner: str, log: str | None, on_error: OnError, timeout: float, limit: float
     ) -> Advisor:
         kept.append((point, runner, log, on_error, timeout, limit))
-        return make_advisor(point, Closing(CLOSED), log=log, on_error=on_error, timeout=timeout)
+        return passpilot.advisor(point, Closing(CLOSED), log=log, on_error=on_error, timeout=timeout)
 
     monkeypatch.setattr(loaded, "_MAKE", make, raising=False)
     CLOSED.clear()
@@ -197,5 +198,5 @@ def test_two_loaded_advisors_end_one_by_one(tmp_path: Path) -> None:
 
 
 def test_what_an_emitting_point_is() -> None:
-    points = {name: PointAdvisor(name, "default").emits for name in ("advised-outline", "advised-size")}
+    points = {name: name in emit_points() for name in ("advised-outline", "advised-size")}
     assert points == {"advised-outline": True, "advised-size": False}

@@ -18,9 +18,11 @@ from typing import get_args
 
 import pytest
 
+from passpilot.passes.advisor import Advisor
+from passpilot.passes.emit import emit
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
-from passpilot.plugin.compile import FileType, Remarks, emit
+from passpilot.plugin.compile import FileType, Remarks
 from passpilot.plugin.errors import CompilationError, InputError, LogError
 from passpilot.plugin.module import Module
 from tests import stock
@@ -33,7 +35,7 @@ TEXT = 'target triple = "x86_64-pc-linux-gnu"\n' + NEUTRAL
 
 
 @dataclass
-class Watcher:
+class Watcher(Advisor):
     """An advisor that LLVM need not ask; it notes what is done with it."""
 
     point: str
@@ -52,8 +54,8 @@ class Watcher:
         if self.finishes is not None:
             raise self.finishes
 
-    def report(self) -> str:
-        return ""
+    def check_target(self, triple: str) -> None:
+        pass
 
     def close(self) -> None:
         self.notes.append(f"close {self.point}")

@@ -138,7 +138,7 @@ def test_a_crash_is_an_exception(tmp_path: Path) -> None:
     optimize(module, "default<O2>", [advisor], remarks=remarks, isolated=True)
     assert len(list(read_log(tmp_path / "log"))) == 4
     assert (tmp_path / "remarks").read_text().startswith("--- ")
-    with pytest.raises(Error, match="expected one compilation per log, got a second"):
+    with pytest.raises(Error, match="an earlier compilation has written it"):
         optimize(module, "default<O2>", [advisor], isolated=True)
 
 
@@ -332,9 +332,7 @@ def test_a_runner_in_another_process_is_refused(tmp_path: Path) -> None:
     with subprocess.Popen(served) as server:
         try:
             module, advisor = Module.read(TEXT), InlineAdvisor(f"pipe:{tmp_path / 'p'}", timeout=GENEROUS)
-            with pytest.raises(
-                InputError, match="inline advisor: expected a runner in this process to be asked by"
-            ):
+            with pytest.raises(InputError, match=r"inline advisor: the runner pipe:\S+ asks another process"):
                 optimize(module, "default<O2>", [advisor], isolated=True)
             optimize(module, "default<O2>", [advisor])
             advisor.close()
@@ -383,7 +381,7 @@ def test_the_module_and_the_advisors_are_in_use_meanwhile() -> None:
     )
     try:
         for use in uses:
-            with pytest.raises(InputError, match="expected it to be free, got one"):
+            with pytest.raises(InputError, match=r"expected it to be free|another compilation is using it"):
                 use()
     finally:
         os.write(outside[1], b"x" * 4)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from passpilot.features.custom import feature, unregister
-from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin.errors import AdviceError, InputError, PolicyError, StaleViewError
 from passpilot.plugin.module import Module

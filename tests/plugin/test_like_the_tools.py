@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from passpilot.passes.emit import emit
 from passpilot.passes.optimize import optimize
-from passpilot.plugin.compile import PipelineOptions, Remarks, emit
+from passpilot.plugin.compile import PipelineOptions, Remarks
 from passpilot.plugin.errors import CompilationError, InputError, PasspilotWarning
 from passpilot.plugin.module import Module
 from tests import stock

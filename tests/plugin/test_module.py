@@ -11,8 +11,8 @@ import llvmlite.binding
 import llvmlite.ir
 import pytest
 
+from passpilot.passes.emit import emit
 from passpilot.passes.optimize import optimize
-from passpilot.plugin.compile import emit
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.module import Module
 from tests import stock

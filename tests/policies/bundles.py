@@ -11,7 +11,7 @@ import numpy as np
 
 from passpilot.features.columns import name_columns
 from passpilot.features.log.reader import read_log
-from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin.module import Module
 from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoice, write_policy

@@ -16,7 +16,7 @@ from passpilot.features.custom import feature, registered, unregister
 from passpilot.features.point import Point
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.host import CompilerHost
-from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin.errors import ModelError
 from passpilot.plugin.module import Module

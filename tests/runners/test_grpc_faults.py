@@ -15,10 +15,8 @@ import pytest
 
 from passpilot.features.point import find_point
 from passpilot.passes.advisor import Advisor
-from passpilot.passes.evict import EvictAdvisor
-from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.llvm_advisors import EvictAdvisor, InlineAdvisor, PriorityAdvisor
 from passpilot.passes.optimize import optimize
-from passpilot.passes.priority import PriorityAdvisor
 from passpilot.plugin.errors import AdviceError, Error, ModelError, PeerError, SpecMismatchError
 from passpilot.plugin.module import Module
 from passpilot.runners.base import Runner
@@ -445,7 +443,7 @@ def test_illegal_advice_on_registers(
 
     with (
         speaking(session) as target,
-        advisor_of(f"grpc:{target}") as refusing,  # type: ignore[call-arg]
+        advisor_of(f"grpc:{target}") as refusing,
         pytest.raises(AdviceError, match=complaint),
     ):
         pressure.allocated(source, refusing)

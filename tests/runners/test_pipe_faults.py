@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from passpilot.features.spec import TensorSpec
-from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin.errors import ModelError, PasspilotWarning, PeerError, SpecMismatchError
 from passpilot.plugin.module import Module

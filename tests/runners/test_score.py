@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from passpilot.features.point import find_point
 from passpilot.features.spec import TensorSpec
-from passpilot.passes.evict import EvictAdvisor
+from passpilot.passes.llvm_advisors import EvictAdvisor
 from passpilot.plugin.errors import ModelError, SpecMismatchError, UsageError
 from passpilot.runners.base import allocate, tensor_views
 from passpilot.runners.check import check_runner

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from passpilot.plugin.compile import emit
+from passpilot.passes.emit import emit
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
 from passpilot.training.comparison import Measured, total

@@ -12,9 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot import PriorityAdvisor
+from passpilot.passes.emit import generate
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
-from passpilot.plugin.compile import PipelineOptions, file_type, generate, llvm_options
+from passpilot.plugin.compile import PipelineOptions, file_type, llvm_options
 from passpilot.plugin.isolated import run_isolated_together
 from passpilot.plugin.module import Module
 from passpilot.training.rewards import code_bytes

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from passpilot.passes.advisor import make_advisor
+from passpilot.passes.advisor import advisor
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import read_regular
 from passpilot.training.machines.local import ThisMachine
@@ -116,7 +116,7 @@ def measured(
     if runner is None:
         value = task.run()
     else:
-        with make_advisor(point, runner) as advisor:
-            value = task.run([advisor])
+        with advisor(point, runner) as chosen:
+            value = task.run([chosen])
     assert value is not None, "there is a reward"
     return value

@@ -19,7 +19,7 @@ import numpy as np
 
 from passpilot.features.catalogue import hooked
 from passpilot.features.log.reader import read_log
-from passpilot.passes.advisor import make_advisor
+from passpilot.passes.advisor import advisor
 from passpilot.passes.points import search_point
 from passpilot.plugin.errors import Error, InputError, restated
 from passpilot.plugin.files import read_regular
@@ -128,9 +128,9 @@ def _taught(module: TaughtModule, teaching: Teaching) -> Taught:
         for number, teacher in enumerate(teaching.teachers):
             log = os.path.join(folder, str(number))
             spec = teacher.replace(PROGRAM, module.program)
-            with make_advisor(teaching.point, spec, log=log) as advisor:
-                advisor.may_idle = True  # a module without calls has nothing to ask
-                value = task.run([advisor])
+            with advisor(teaching.point, spec, log=log) as logging:
+                logging.may_idle = True  # a module without calls has nothing to ask
+                value = task.run([logging])
             sizes[teacher] = math.inf if value is None else value
         best = min(range(len(teaching.teachers)), key=lambda number: sizes[teaching.teachers[number]])
         rows = logged_decisions(os.path.join(folder, str(best)), teaching.point, module.program, module.name)

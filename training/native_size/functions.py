@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from passpilot.passes.emit import generate
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
-from passpilot.plugin.compile import PipelineOptions, file_type, generate
+from passpilot.plugin.compile import PipelineOptions, file_type
 from passpilot.plugin.module import Module
 from passpilot.training.rewards import symbol_sizes
 

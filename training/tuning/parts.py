@@ -8,7 +8,8 @@ import re
 import subprocess
 from typing import TYPE_CHECKING, Final
 
-from passpilot.plugin.compile import file_type, generate
+from passpilot.passes.emit import generate
+from passpilot.plugin.compile import file_type
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.plugin.version import MAJOR
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.emit import generate
+from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
-from passpilot.plugin.compile import PipelineOptions, file_type, generate, llvm_options
+from passpilot.plugin.compile import PipelineOptions, file_type, llvm_options
 from passpilot.plugin.module import Module
 from passpilot.training.tuning.decision_file import CallKey, word_kind
 from passpilot.training.tuning.parts import PARTS

@@ -21,14 +21,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+import passpilot
 from bench.lib.arguments import arguments
 from bench.lib.corpus import best_elsewhere, built, checked
 from bench.lib.records import read, write
 from bench.lib.tables import geometric_means, show
 from bench.measure.allocation.allocator import mean_ratio, options
 from passpilot import Module, emit, optimize
-from passpilot.passes.advisor import make_advisor
-from passpilot.plugin.compile import PipelineOptions, generate
+from passpilot.passes.emit import generate
+from passpilot.plugin.compile import PipelineOptions
 from passpilot.plugin.isolated import run_isolated_together
 from passpilot.training.rewards import code_bytes
 from tests.passes.allocation.allocated import optimized
@@ -82,14 +83,14 @@ class Linear:
 
 def allocated(source: Path, point: str, seed: int | None) -> dict[str, float]:
     """The scores of a module's functions with one point asked."""
-    advisors = [make_advisor(point, "default" if seed is None else Linear(point, seed))]
+    advisors = [passpilot.advisor(point, "default" if seed is None else Linear(point, seed))]
     costs = generate(Module.read(source), options("advised"), advisors).costs
     return {name: total for name, _, total in costs}
 
 
 def vectorized(source: Path, point: str, seed: int | None) -> dict[str, float]:
     """The size of a module with the SLP vectorizer where a policy wants it."""
-    advisor = make_advisor(point, "const:1" if seed is None else Linear(point, seed))
+    advisor = passpilot.advisor(point, "const:1" if seed is None else Linear(point, seed))
     module = Module.read(source)
     at = {"vectorizer-start": point}
     optimize(module, "default<Oz>", [advisor], at=at, options=PipelineOptions(as_clang=True))

@@ -27,8 +27,9 @@ from bench.lib.records import read, write
 from bench.lib.tables import geometric_means, show
 from bench.lib.turns import in_turns, least
 from passpilot import Module
+from passpilot.passes.emit import generate
 from passpilot.plugin import _core
-from passpilot.plugin.compile import generate, llvm_options
+from passpilot.plugin.compile import llvm_options
 from passpilot.plugin.toolchain import llvm_plugin
 from tests.corpus.programs import all_programs
 from tests.passes.allocation.allocated import optimized

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import passpilot
 from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
 from bench.lib.native import c_function
@@ -23,7 +24,6 @@ from bench.lib.tables import show
 from bench.lib.turns import commands_in_turns, in_turns, least, medians, ratio, slowness, starts
 from passpilot import Module, emit
 from passpilot.features.point import find_point
-from passpilot.passes.advisor import make_advisor
 from passpilot.runners.native import function_runner
 from tests.command import PASSPILOT
 from tests.passes.allocation.allocated import optimized
@@ -70,7 +70,7 @@ def questions(source: Path, rounds: int, folder: Path) -> dict[str, dict[str, fl
         return function_runner(addresses[name], [point.features[0]], point.advice)
 
     def microseconds(make: Callable[[str], RunnerLike], point: str) -> float:
-        with make_advisor(point, make(point)) as advisor:
+        with passpilot.advisor(point, make(point)) as advisor:
             emit(Module.read(source), "obj", advisors=[advisor])
             return advisor.stats.microseconds_per_decision
 

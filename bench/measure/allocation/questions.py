@@ -19,13 +19,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import passpilot
 from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
 from bench.lib.native import c_function
 from bench.lib.tables import show
 from bench.lib.turns import in_turns, slowness, starts
 from passpilot import Module, emit, find_point
-from passpilot.passes.advisor import make_advisor
 from passpilot.runners.base import own_features
 from passpilot.runners.native import function_runner
 from tests.passes.allocation.allocated import optimized
@@ -66,7 +66,7 @@ def reads_view(obs: Observation) -> object:
 def microseconds(source: Path, points: Sequence[str], make: Callable[[str], RunnerLike]) -> dict[str, float]:
     """The mean time of the points' questions in one code generation that asks these points."""
     with ExitStack() as stack:
-        advisors = [stack.enter_context(make_advisor(point, make(point))) for point in points]
+        advisors = [stack.enter_context(passpilot.advisor(point, make(point))) for point in points]
         stack.enter_context(advised_allocator())
         emit(Module.read(source), "obj", advisors=advisors, relocation_model="pic")
         return {advisor.point: advisor.stats.microseconds_per_decision for advisor in advisors}

@@ -18,9 +18,10 @@ from bench.lib.bars import Bar, require, settle
 from bench.lib.corpus import built, checked, part
 from bench.lib.tables import geometric_means, show
 from passpilot import PriorityAdvisor
+from passpilot.passes.emit import generate
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
-from passpilot.plugin.compile import PipelineOptions, file_type, generate, llvm_options
+from passpilot.plugin.compile import PipelineOptions, file_type, llvm_options
 from passpilot.plugin.isolated import run_isolated_together
 from passpilot.plugin.module import Module
 

@@ -31,13 +31,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+import passpilot
 from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, require
 from bench.lib.corpus import built, checked
 from bench.lib.tables import show
 from bench.lib.turns import in_turns, medians
 from passpilot.features.point import find_point
-from passpilot.passes.advisor import make_advisor
 from passpilot.plugin.toolchain import llvm_plugin
 from passpilot.training.by_reward.trials import TrialModule, Trials, measured
 from passpilot.training.data.matrix import Arrangement
@@ -130,7 +130,7 @@ def tried(runner: str, modules: list[TrialModule], reward: str) -> list[float]:
 
 def reused(runner: str, module: TrialModule) -> float:
     """The size, in this process."""
-    with make_advisor("inline", runner) as advisor:
+    with passpilot.advisor("inline", runner) as advisor:
         advisor.may_idle = True
         value = Task(module.code, PIPELINE, {}, 2, find_measure("native-size"), "").run([advisor])
     assert value is not None, "there is a reward"

@@ -12,10 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from passpilot.passes.advisor import OnError
+from passpilot.passes.asking import advised
 from passpilot.passes.mlir.api import pass_
 from passpilot.passes.mlir.inlining.bottom_up import ITERATIONS
 from passpilot.passes.mlir.inlining.point import MLIR_INLINE, Engine, inline
-from passpilot.plugin.asking import advised
 
 if TYPE_CHECKING:
     from passpilot.plugin.mlir.protocols import Operation

@@ -11,20 +11,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from passpilot.features.mlir.inline import FEATURES, TABLE, CallSite, observe
+from passpilot.passes.asking import ASKED
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.mlir.inlining.bottom_up import ITERATIONS, inline_bottom_up
 from passpilot.passes.mlir.inlining.mark import mark_and_inline
 from passpilot.passes.point_advisor import PointAdvisor
-from passpilot.plugin.asking import ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from passpilot.features.mlir.call_graph import CallGraph, CallGraphNode
     from passpilot.features.mlir.contents import Call
+    from passpilot.passes.advisor import Advisor
     from passpilot.passes.mlir.inlining.bottom_up import Ask
     from passpilot.passes.mlir.inlining.mark import Question
-    from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.mlir.protocols import Operation
 
 _UNREAD: Final = {row.spec.name: 0 for row in FEATURES}
@@ -62,7 +62,7 @@ def inline(
         mark_and_inline(root, pipeline, max_iterations, partial(_ask_all, advisor))
 
 
-def _ask_one(advisor: AdvisorLike | None) -> Ask:
+def _ask_one(advisor: Advisor | None) -> Ask:
     """A function that asks the advisor about a call."""
     if advisor is None:
         return lambda *_: True
@@ -78,7 +78,7 @@ def _ask_one(advisor: AdvisorLike | None) -> Ask:
     return ask
 
 
-def _ask_all(advisor: AdvisorLike | None, questions: Sequence[Question]) -> Sequence[bool]:
+def _ask_all(advisor: Advisor | None, questions: Sequence[Question]) -> Sequence[bool]:
     if advisor is None:
         return [True] * len(questions)
     sites = [CallSite(call, caller, callee) for call, caller, callee, _ in questions]
@@ -91,6 +91,6 @@ def _ask_all(advisor: AdvisorLike | None, questions: Sequence[Question]) -> Sequ
             site.end()
 
 
-def _reads(advisor: AdvisorLike) -> bool:
+def _reads(advisor: Advisor) -> bool:
     """Whether the advisor's runner or log reads the features."""
     return not isinstance(advisor, PointAdvisor) or advisor.reads

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from passpilot.cli.cc.best_of import VARIANTS, variants_of
+from passpilot.cli.cc.log_names import make_folders
 from passpilot.cli.cc.options import Options, help_text
 from passpilot.plugin.errors import InputError, UsageError
 
@@ -117,13 +118,13 @@ def test_tries_are_at_most_all_recipes() -> None:
 
 
 def test_folders_of_logs_are_made_but_not_for_a_file_of_a_point(here: Path) -> None:
-    options("--inline=const:0 --log=logs/deep --log=inline=x.log --log=other=y").make_folder()
+    make_folders(options("--inline=const:0 --log=logs/deep --log=inline=x.log --log=other=y"))
     assert sorted(each.name for each in here.iterdir()) == ["logs", "other=y", "p.py", "x.d"]
     assert (here / "logs/deep").is_dir()
-    options("--advise=mine=const:0 --log=mine=z.log").make_folder()
+    make_folders(options("--advise=mine=const:0 --log=mine=z.log"))
     assert not (here / "mine=z.log").exists()
     with pytest.raises(InputError, match=r"^cc: --log: expected a folder, got x\.d: File exists$"):
-        options("--inline=const:0 --log=x.d").make_folder()
+        make_folders(options("--inline=const:0 --log=x.d"))
 
 
 @pytest.mark.parametrize(

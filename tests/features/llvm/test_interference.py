@@ -70,8 +70,7 @@ class Policy:
 
 
 def advisors(policy: Policy, points: tuple[str, ...] = BOTH) -> list[Any]:
-    kinds = {"evict": passpilot.EvictAdvisor, "priority": passpilot.PriorityAdvisor}
-    return [kinds[point](policy.decide) for point in points]
+    return [passpilot.advisor(point, policy.decide) for point in points]
 
 
 def allocate(source: bytes, *by: Any) -> None:

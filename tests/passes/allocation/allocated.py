@@ -18,7 +18,7 @@ from tests.corpus.programs import Program, all_programs, programs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from passpilot.plugin.asking import AdvisorLike
+    from passpilot.passes.advisor import Advisor
 
 TRIPLES = {
     "x86-64": "x86_64-unknown-linux-gnu",
@@ -120,9 +120,7 @@ def _assemble(text: bytes, path: Path) -> None:
     partial.replace(path)
 
 
-def emitted(
-    source: Path, advisors: Sequence[AdvisorLike] = (), *, triple: str = "", opt_level: int = 2
-) -> bytes:
+def emitted(source: Path, advisors: Sequence[Advisor] = (), *, triple: str = "", opt_level: int = 2) -> bytes:
     """The object file that `emit` makes of a file."""
     module = passpilot.Module.read(source, mtriple=triple)
     return passpilot.emit(module, "obj", advisors=list(advisors), opt_level=opt_level, relocation_model="pic")

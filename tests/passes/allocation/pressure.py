@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from passpilot.plugin.compile import emit
+from passpilot.passes.emit import emit
 from passpilot.plugin.module import Module
 from tests import stock
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from passpilot.plugin.asking import AdvisorLike
+    from passpilot.passes.advisor import Advisor
 
 PROGRAM: Final = """
 #include <stdio.h>
@@ -60,7 +60,7 @@ def compiled(folder: Path) -> Path:
     return target
 
 
-def allocated(source: Path, *advisors: AdvisorLike) -> bytes:
+def allocated(source: Path, *advisors: Advisor) -> bytes:
     """The object file of a module, whose registers these advise on."""
     return emit(Module.read(source), "obj", advisors=advisors, relocation_model="pic")
 

@@ -14,10 +14,10 @@ import pytest
 from passpilot.features.custom import feature, unregister
 from passpilot.features.llvm.evict import DO_NOT_EVICT, FEATURES
 from passpilot.features.point import find_point
-from passpilot.passes.evict import EvictAdvisor, EvictStats
-from passpilot.passes.priority import PriorityAdvisor
+from passpilot.passes.counts import Stats
+from passpilot.passes.emit import emit
+from passpilot.passes.llvm_advisors import EvictAdvisor, PriorityAdvisor
 from passpilot.plugin import _core
-from passpilot.plugin.compile import emit
 from passpilot.plugin.errors import (
     FeatureError,
     InputError,
@@ -55,8 +55,8 @@ def test_default_is_llc(pressed: Path, pressed_by_llc: bytes) -> None:
     advisor = EvictAdvisor("default")
     assert advisor.start() is None
     assert allocated(pressed, advisor) == pressed_by_llc
-    assert advisor.stats == EvictStats(
-        decisions=0, evictions=0, kept=0, agreed=0, fallbacks=0, not_askable=0, seconds=0.0
+    assert advisor.stats == Stats(
+        decisions=0, accepted=0, refused=0, agreed=0, fallbacks=0, not_askable=0, seconds=0.0
     )
     assert advisor.report() == "evict advisor default: LLVM's own evictions; nothing was asked"
 
@@ -278,7 +278,7 @@ def test_the_eviction_limit_takes_columns_away(pressed: Path) -> None:
         columns = np.flatnonzero(obs["mask"][0, :DO_NOT_EVICT])
         return columns[0] if len(columns) else DO_NOT_EVICT
 
-    def decisions(limit: int) -> EvictStats:
+    def decisions(limit: int) -> Stats:
         advisor = EvictAdvisor(evicts, eviction_limit=limit)
         allocated(pressed, advisor)
         return advisor.stats
@@ -289,7 +289,7 @@ def test_the_eviction_limit_takes_columns_away(pressed: Path) -> None:
 def test_one_runner_serves_one_advisor() -> None:
     runner = make_runner("random:1", find_point("evict"))
     EvictAdvisor(runner)
-    with pytest.raises(RunnerSpecError, match="expected one of its own for the advisor"):
+    with pytest.raises(RunnerSpecError, match="already used by another advisor; make a new one"):
         EvictAdvisor(runner)
 
 
@@ -304,7 +304,7 @@ def test_an_advisor_advises_one_compilation_at_a_time(pressed: Path) -> None:
     refused: list[str] = []
 
     def use() -> None:
-        with pytest.raises(InputError, match="evict advisor: expected it to be free") as caught:
+        with pytest.raises(InputError, match="evict advisor: another compilation is using it") as caught:
             allocated(pressed, advisor)
         refused.append(str(caught.value))
 

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, save
 
 from passpilot.features.custom import feature, unregister
 from passpilot.features.log.reader import read_log
-from passpilot.passes.evict import EvictAdvisor
+from passpilot.passes.llvm_advisors import EvictAdvisor
 from passpilot.plugin.errors import (
     AdviceError,
     Error,

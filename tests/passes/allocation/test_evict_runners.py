@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper, save
 from passpilot.features.llvm.evict import DECISION, DO_NOT_EVICT
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
-from passpilot.passes.evict import EvictAdvisor
+from passpilot.passes.llvm_advisors import EvictAdvisor
 from passpilot.plugin.errors import ModelError
 from passpilot.runners.native import function_runner
 from passpilot.runners.spec import RunnerLike, make_runner

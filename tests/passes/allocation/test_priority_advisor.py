@@ -15,11 +15,10 @@ from passpilot.cli.log import main
 from passpilot.features.custom import feature, unregister
 from passpilot.features.llvm.priority import FEATURES
 from passpilot.features.log.reader import read_log
-from passpilot.passes.advisor import Stats
-from passpilot.passes.evict import EvictAdvisor
-from passpilot.passes.priority import PriorityAdvisor
+from passpilot.passes.counts import Stats
+from passpilot.passes.emit import emit
+from passpilot.passes.llvm_advisors import EvictAdvisor, PriorityAdvisor
 from passpilot.plugin import _core
-from passpilot.plugin.compile import emit
 from passpilot.plugin.errors import AdviceError, FeatureError, InputError, LogError, PasspilotWarning
 from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
@@ -287,7 +286,7 @@ def test_an_advisor_advises_one_compilation_at_a_time(pressed: Path) -> None:
     refused: list[str] = []
 
     def use() -> None:
-        with pytest.raises(InputError, match="priority advisor: expected it to be free") as caught:
+        with pytest.raises(InputError, match="priority advisor: another compilation is using it") as caught:
             allocated(pressed, advisor)
         refused.append(str(caught.value))
 

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, save
 from passpilot.features.llvm.priority import DECISION
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
-from passpilot.passes.priority import PriorityAdvisor
+from passpilot.passes.llvm_advisors import PriorityAdvisor
 from passpilot.plugin.errors import (
     AdviceError,
     Error,

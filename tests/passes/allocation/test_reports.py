@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from passpilot.features.llvm.evict import DO_NOT_EVICT
-from passpilot.passes.allocator import ColourAdvisor
-from passpilot.passes.evict import EvictAdvisor
-from passpilot.passes.priority import PriorityAdvisor
+from passpilot.passes.llvm_advisors import ColourAdvisor, EvictAdvisor, PriorityAdvisor
 from passpilot.plugin.errors import PasspilotWarning
 from tests.passes.allocation.pressure import allocated
 from tests.passes.allocator.steps import advised_allocator

@@ -19,7 +19,6 @@ import numpy as np
 
 import passpilot
 from passpilot.features.log.reader import read_log
-from passpilot.passes.advisor import make_advisor
 from passpilot.plugin import _core
 from tests.features.llvm import scarce
 from tests.passes.allocation.allocated import TRIPLES
@@ -81,7 +80,9 @@ def observed(case: str, folder: Path) -> dict[str, dict[str, Any]]:
     """What each tensor of each point held in all questions; how often each opcode is in the code."""
     name, triple, seed = CASES[case]
     runners: Mapping[str, str] = random_runners(seed) if seed else dict.fromkeys(POINTS, "default")
-    advisors = [make_advisor(point, runners[point], log=str(folder / f"{point}.log")) for point in POINTS]
+    advisors = [
+        passpilot.advisor(point, runners[point], log=str(folder / f"{point}.log")) for point in POINTS
+    ]
     with advised_allocator("-verify-machineinstrs=1"):
         module = passpilot.Module.read(source(name, triple))
         code = passpilot.emit(module, "asm", advisors=advisors, relocation_model="pic")

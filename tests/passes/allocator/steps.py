@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import passpilot
-from passpilot.passes.advisor import make_advisor
 from passpilot.plugin.compile import llvm_options
 from tests.plugin.native.stock.tools import made
 
@@ -37,7 +36,7 @@ def emitted_by(
 ) -> bytes:
     """The object of a module whose allocator asks these; `log` is the folder for a log of each point."""
     advisors = [
-        make_advisor(point, runner, log=str(log / f"{point}.log") if log else None)
+        passpilot.advisor(point, runner, log=str(log / f"{point}.log") if log else None)
         for point, runner in runners.items()
     ]
     try:
@@ -51,7 +50,7 @@ def emitted_by(
 
 def advised(text: bytes, runners: Mapping[str, RunnerLike], *, triple: str = "") -> bytes:
     """The assembly of a module's text whose allocator asks these."""
-    advisors = [make_advisor(point, runner) for point, runner in runners.items()]
+    advisors = [passpilot.advisor(point, runner) for point, runner in runners.items()]
     try:
         with advised_allocator("-verify-machineinstrs=1"):
             return passpilot.emit(passpilot.Module.read(text, mtriple=triple), "asm", advisors=advisors)

@@ -19,9 +19,9 @@ from passpilot.features.point import POINTS, Feature, find_point, find_table, po
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.advisor import OnError
 from passpilot.passes.decision_point import DecisionPoint
+from passpilot.passes.emit import emit
 from passpilot.passes.optimize import optimize
 from passpilot.passes.point_advisor import PointAdvisor
-from passpilot.plugin.compile import emit
 from passpilot.plugin.errors import (
     AdviceError,
     Error,

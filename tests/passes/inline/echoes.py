@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from passpilot.features.point import find_point
-from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation

@@ -19,7 +19,7 @@ from typing import Final
 from passpilot.features.custom import feature
 from passpilot.features.llvm.inline import DECISION
 from passpilot.features.point import find_point
-from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
 from passpilot.plugin.module import Module

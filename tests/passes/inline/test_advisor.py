@@ -16,7 +16,7 @@ import pytest
 from passpilot.features.custom import feature, unregister
 from passpilot.features.llvm.inline import FEATURES
 from passpilot.features.log.reader import read_log
-from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
 from passpilot.plugin.errors import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
 from passpilot.plugin.module import Module

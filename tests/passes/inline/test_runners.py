@@ -19,7 +19,7 @@ from passpilot.features.custom import feature, unregister
 from passpilot.features.llvm.inline import DECISION, FEATURES
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
-from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
 from passpilot.plugin.errors import ModelError

@@ -13,9 +13,10 @@ from typing import Final
 
 import pytest
 
-from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.emit import emit
+from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.passes.optimize import optimize
-from passpilot.plugin.compile import PipelineOptions, emit
+from passpilot.plugin.compile import PipelineOptions
 from passpilot.plugin.errors import CompilationError, InputError, PassError
 from passpilot.plugin.ir import Function
 from passpilot.plugin.module import Module

@@ -12,7 +12,7 @@ import pytest
 
 from passpilot.passes.optimize import optimize
 from passpilot.passes.python import api as llvm
-from passpilot.passes.python import pipeline
+from passpilot.passes.python import pipeline_text
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, PassError, PasspilotWarning, PipelineError
 from passpilot.plugin.ir import Function, IRBuilder, Loop
@@ -283,7 +283,7 @@ def test_a_wrong_option_names_the_text_that_has_it() -> None:
     wrong = f"{define('function', lambda _: False)}{{limit=x}}"
     for at, behind, where in (({"peephole": wrong}, "", "--at peephole"), ({}, wrong, "--policy")):
         with pytest.raises(PipelineError, match=f"^{where}: pass test-function: expected int for limit"):
-            pipeline.bind("sroa", at, behind)
+            pipeline_text.bind("sroa", at, behind)
 
 
 def test_a_text_of_several_lines_is_shown_as_one() -> None:
@@ -334,4 +334,6 @@ def test_a_handle_kept_from_a_pass_can_be_used_later() -> None:
 
 
 def test_texts_without_passes_in_python_cost_nothing() -> None:
-    assert pipeline.bind("default<O2>,function(sroa,loop(licm))", {"optimizer-last": "globaldce"}) is None
+    assert (
+        pipeline_text.bind("default<O2>,function(sroa,loop(licm))", {"optimizer-last": "globaldce"}) is None
+    )

@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 from passpilot.passes.python import api as llvm
-from passpilot.passes.python import pipeline
+from passpilot.passes.python import pipeline_text
 from passpilot.passes.python.registry import LLVM, MLIR
 from passpilot.plugin.errors import InputError, RegistrationError
 from passpilot.plugin.load import load_file
@@ -75,7 +75,7 @@ def test_passes_are_listed_by_level_and_name() -> None:
     for level in ("loop", "function", "cgscc", "module"):
         for name in ("test-b", "test-a"):
             getattr(llvm, f"{level}_pass")(f"{name}-{level}")(Plain if name == "test-b" else Derived)
-    lines = [line for line in pipeline.listing().splitlines() if not line.startswith("  advised-")]
+    lines = [line for line in pipeline_text.listing().splitlines() if not line.startswith("  advised-")]
     options = "{limit=int verbose}"
     assert lines == [
         line
@@ -91,7 +91,7 @@ def test_passes_are_listed_by_level_and_name() -> None:
             f"  test-b-{level}{options}  Does nothing.",
         )
     ]
-    assert pipeline.listing().endswith("Does nothing.\n")
+    assert pipeline_text.listing().endswith("Does nothing.\n")
 
 
 def test_names_of_shipped_passes_are_taken_before_they_are_imported() -> None:

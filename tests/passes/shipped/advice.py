@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import passpilot
 from passpilot import Module, emit, optimize
-from passpilot.passes.advisor import make_advisor
 from tests import stock
 from tests.corpus.build import build
 from tests.corpus.programs import programs
@@ -70,10 +70,10 @@ def compiled(trial: Trial, source: Path, seed: int) -> tuple[bytes, int]:
     module = Module.read(source)
     with ExitStack() as stack:
         early, late = (
-            [stack.enter_context(make_advisor(name, f"random:{seed}")) for name in names]
+            [stack.enter_context(passpilot.advisor(name, f"random:{seed}")) for name in names]
             for names in (trial.points, trial.late)
         )
-        late += [stack.enter_context(make_advisor(*each)) for each in trial.fixed.items()]
+        late += [stack.enter_context(passpilot.advisor(*each)) for each in trial.fixed.items()]
         optimize(module, "default<O3>", early, at=trial.at)
         code = emit(module, advisors=late, relocation_model="pic", opt_level=3)
         return code, sum(advisor.stats.decisions for advisor in (*early, *late))

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from passpilot import Module, optimize
+from passpilot.passes.emit import emit
 from passpilot.passes.shipped.pipeline import FUNCTION, MODULE
-from passpilot.plugin.compile import emit
 from tests import stock
 from tests.corpus.build import build
 from tests.corpus.programs import programs

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
 from passpilot.plugin.errors import StaleViewError

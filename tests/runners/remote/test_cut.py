@@ -17,7 +17,7 @@ from typing import Final
 
 import pytest
 
-from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin.errors import Error, PeerError
 from passpilot.plugin.module import Module

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import passpilot
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
-from passpilot.passes.advisor import make_advisor
 from passpilot.plugin.errors import InputError
 from passpilot.training.data.gather import logged_decisions
 from passpilot.training.data.shards import DecisionShards, ShardWriter
@@ -20,7 +20,7 @@ from passpilot.training.task import Task
 
 
 def logged(module: Path, log: Path, point: str) -> Path:
-    with make_advisor(point, "default", log=str(log)) as advisor:
+    with passpilot.advisor(point, "default", log=str(log)) as advisor:
         Task(module.read_bytes(), "default<Oz>", {}, 2, None, "").run([advisor])
     return log
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from passpilot.passes.evict import EvictAdvisor
+from passpilot.passes.llvm_advisors import EvictAdvisor
 from passpilot.plugin.errors import Error
 from passpilot.training.report.inputs import Report
 from passpilot.training.report.names import demangled

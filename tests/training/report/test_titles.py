@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from passpilot.plugin.compile import emit
+from passpilot.passes.emit import emit
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
 from passpilot.training.report.inputs import Report

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import passpilot
-from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.training.tuning.decision_file import read_decisions
 from tests.training.tuning.test_decision_file import CALLS, calls_left, written

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import passpilot
-from passpilot.plugin.compile import emit
+from passpilot.passes.emit import emit
 from passpilot.plugin.errors import Error
 from passpilot.plugin.module import Module
 from passpilot.training.machines.local import ThisMachine

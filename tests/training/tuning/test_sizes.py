@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from passpilot.plugin.compile import emit
+from passpilot.passes.emit import emit
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.plugin.module import Module
 from passpilot.training.rewards import function_symbols, symbol_sizes
