@@ -90,10 +90,11 @@ def optimize(
 
 def _core_options(options: PipelineOptions, at: Mapping[str, str]) -> _core.PipelineOptions:
     """The core's options for the rarer flags, and for pipelines at extension points."""
-    for point, text in at.items():
-        utf8(f"optimize: pipeline at {point!r}", text)
     wanted = _core.PipelineOptions()
-    wanted.at = list(at.items())
+    wanted.at = [
+        (utf8("optimize: at", point), utf8(f"optimize: pipeline at {point!r}", text))
+        for point, text in at.items()
+    ]
     wanted.aa_pipeline, wanted.debug_pass_manager = options.aa_pipeline, options.debug_pass_manager
     wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
     wanted.as_clang = options.as_clang
