@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +19,7 @@ from passpilot.training.evaluation.tables import aligned
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from passpilot.training.comparison import Compared, Measured, Recipe
+    from passpilot.training.comparison import Compared, Measured
 
 BASELINE: Final = "LLVM"
 """The name of the contender without a runner."""
@@ -34,7 +34,7 @@ LEFT: Final = 2
 class Comparison:
     """All results."""
 
-    recipe: Recipe
+    pipeline: str
     llvm: Sequence[str]
     """LLVM's own options."""
     contenders: Sequence[str]
@@ -45,26 +45,27 @@ class Comparison:
     @cached_property
     def totals(self) -> list[Measured]:
         """The sums over all modules, by contender."""
-        return [total([each.rows[index] for each in self.modules]) for index in range(len(self.contenders))]
+        return [total(rows) for rows in zip(*(module.rows for module in self.modules), strict=True)]
 
     @property
     def targets(self) -> list[str]:
         """The targets of code generation, each as llc's flags."""
-        triples = dict.fromkeys(each.triple for each in self.modules)
+        triples = dict.fromkeys(module.triple for module in self.modules)
         return [" ".join((f"-mtriple={triple}", *processor_flags(triple, self.llvm))) for triple in triples]
 
 
-def table_text(made: Comparison) -> str:
+def table_text(comparison: Comparison) -> str:
     """A table for people: per module and in total, one line for each contender."""
-    folder = os.path.commonpath([os.path.dirname(each.source) for each in made.modules])
-    names = [os.path.relpath(each.source, folder or None) for each in made.modules]
+    sources = [module.source for module in comparison.modules]
+    folder = os.path.commonpath(list(map(os.path.dirname, sources)))
+    names = [os.path.relpath(source, folder or None) for source in sources]
     rows: list[tuple[str, ...]] = [HEADINGS]
-    for name, measured in zip(
-        (*names, TOTAL), (*(each.rows for each in made.modules), made.totals), strict=True
-    ):
+    tables = (*(module.rows for module in comparison.modules), comparison.totals)
+    for name, measured in zip((*names, TOTAL), tables, strict=True):
         for index, row in enumerate(measured):
             rows.append((name if not index else "", str(index or BASELINE), *_cells(row, measured[0])))
-    return "\n".join([*_legend(made, folder), "", *map(for_terminal, aligned(rows, LEFT)), ""])
+    lines = map(for_terminal, aligned(rows, LEFT))
+    return "\n".join([*_legend(comparison, folder), "", *lines, ""])
 
 
 def _cells(row: Measured, base: Measured) -> Iterator[str]:
@@ -76,64 +77,55 @@ def _cells(row: Measured, base: Measured) -> Iterator[str]:
     yield "-" if row.seconds is None else f"{row.seconds:.3f}"
 
 
-def _legend(made: Comparison, folder: str) -> Iterator[str]:
+def _legend(comparison: Comparison, folder: str) -> Iterator[str]:
     where = for_terminal(f", modules of {folder}") if folder else ""
-    yield f"-passes={made.recipe.pipeline}, then llc -O{OPT_LEVEL} {', '.join(made.targets)}{where}"
+    yield f"-passes={comparison.pipeline}, then llc -O{OPT_LEVEL} {', '.join(comparison.targets)}{where}"
     yield f"{BASELINE}  LLVM's own decisions"
-    for index, name in enumerate(made.contenders[1:], 1):
+    for index, name in enumerate(comparison.contenders[1:], 1):
         yield f"{index:<{len(BASELINE)}}  {for_terminal(name)}"
 
 
-def json_text(made: Comparison) -> str:
+def json_text(comparison: Comparison) -> str:
     """One object with everything."""
-    return (
-        json.dumps(
+
+    def results(rows: Sequence[Measured], *, logged: bool) -> list[dict[str, object]]:
+        return [
+            _fields(name, row, logged=logged) for name, row in zip(comparison.contenders, rows, strict=True)
+        ]
+
+    table = {
+        "pipeline": comparison.pipeline,
+        "targets": comparison.targets,
+        "llvm_options": comparison.llvm,
+        "contenders": comparison.contenders,
+        "modules": [
             {
-                "pipeline": made.recipe.pipeline,
-                "targets": made.targets,
-                "llvm_options": made.llvm,
-                "contenders": made.contenders,
-                "modules": [
-                    {
-                        "module": each.source,
-                        "triple": each.triple,
-                        "results": [
-                            _fields(name, row, logged=made.logged)
-                            for name, row in zip(made.contenders, each.rows, strict=True)
-                        ],
-                    }
-                    for each in made.modules
-                ],
-                "total": [
-                    _fields(name, row, logged=False)
-                    for name, row in zip(made.contenders, made.totals, strict=True)
-                ],
-            },
-            indent=1,
-        )
-        + "\n"
-    )
+                "module": module.source,
+                "triple": module.triple,
+                "results": results(module.rows, logged=comparison.logged),
+            }
+            for module in comparison.modules
+        ],
+        "total": results(comparison.totals, logged=False),
+    }
+    return json.dumps(table, indent=1) + "\n"
 
 
 def _fields(name: str, row: Measured, *, logged: bool) -> dict[str, object]:
-    fields: dict[str, object] = {
-        "contender": name,
-        "text": row.text,
-        "instructions": row.instructions,
-        "decisions": row.decisions,
-        "agreed": row.agreed,
-        "seconds": row.seconds,
-    }
-    return {**fields, "logs": dict(row.logs)} if logged else fields
+    fields = {"contender": name, **asdict(row)}
+    if not logged:
+        del fields["logs"]
+    return fields
 
 
-def csv_text(made: Comparison) -> str:
+def csv_text(comparison: Comparison) -> str:
     """One line per module and contender, then the totals, whose module is empty."""
     out = io.StringIO()
+    modules = [(module.source, module.rows) for module in comparison.modules]
     fields = [
         {"module": source, **_fields(name, row, logged=False)}
-        for source, rows in (*((each.source, each.rows) for each in made.modules), ("", made.totals))
-        for name, row in zip(made.contenders, rows, strict=True)
+        for source, rows in (*modules, ("", comparison.totals))
+        for name, row in zip(comparison.contenders, rows, strict=True)
     ]
     writer = csv.DictWriter(out, fields[0].keys(), lineterminator="\n")
     writer.writeheader()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.cli.evaluate import evaluate
 from passpilot.cli.outputs import prepare, quiet_pipe
-from passpilot.cli.parser import Parser, count_of
+from passpilot.cli.parser import SECONDS, Parser, count_of
 from passpilot.cli.progress import progress
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.files import write_file
@@ -94,8 +94,8 @@ def make_parser() -> Parser:
     add("html", default="", metavar="FILE", help="the result as a page")
     add("resume", action="store_true", help="take finished programs from RESULT.json")
     add("jobs", type=count_of("jobs"), default=0, metavar="N", help="compilations at once (processors)")
-    add("deadline", type=_seconds, default=300.0, metavar="SECONDS", help="for one compilation (300)")
-    add("run-deadline", type=_seconds, default=60.0, metavar="SECONDS", help="for one run (60)")
+    add("deadline", type=SECONDS, default=300.0, metavar="SECONDS", help="for one compilation (300)")
+    add("run-deadline", type=SECONDS, default=60.0, metavar="SECONDS", help="for one run (60)")
     rounds = "run every program N times for its time (5); 0: once, for its output"
     add("rounds", type=count_of("rounds"), default=5, metavar="N", help=rounds)
     add("no-runs", action="store_true", help="run no program")
@@ -103,18 +103,6 @@ def make_parser() -> Parser:
     add("no-cache", action="store_true", help="compile baselines, even if their objects are in the cache")
     parser.traceback_option()
     return parser
-
-
-def _seconds(text: str) -> float:
-    import argparse
-
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0
-    if not 0 < value < 1e9:
-        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, got {text!r}")
-    return value
 
 
 def _lines(program: ProgramResult) -> list[str]:

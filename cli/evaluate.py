@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.cli.cc.best_of import POLICY, VARIANTS, variants_of
 from passpilot.cli.cc.options import Options
+from passpilot.cli.numbers import whole_number
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import UsageError
 from passpilot.runners.policy.installed import find_bundle
@@ -164,7 +165,7 @@ def _ways(flags: Sequence[str], base: CompileWay) -> list[CompileWay]:
 
 def _best_of(words: Sequence[str], base: CompileWay) -> list[CompileWay]:
     count = words[0].removeprefix("best-of:")
-    if len(words) > 1 or not count.isdecimal() or not int(count):
+    if len(words) > 1 or not whole_number(count):
         raise UsageError(f"eval: --policy: expected best-of:N, got {' '.join(words)!r}")
     return [
         CompileWay(base.level, base.flags, {POLICY: policy} if policy else {}, plugin=bool(policy))

@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-import argparse
-import math
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
 from passpilot.cli.outputs import prepare
-from passpilot.cli.parser import Parser
+from passpilot.cli.parser import SECONDS, Parser, count_of
 from passpilot.cli.progress import progress
 from passpilot.plugin.files import check_output
 from passpilot.training.tuning.build import rebuild_line
 from passpilot.training.tuning.reward import NAMES, RUN, SIZE
 from passpilot.training.tuning.search import LEVERS, MORE_LEVERS
-from passpilot.training.tuning.tune import SECONDS, tune
+from passpilot.training.tuning.tune import tune
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,72 +86,37 @@ def make_parser() -> Parser:
         epilog=EPILOG,
     )
     parser.usage = "%(prog)s [options] (IN... | --corpus=DIR | -- COMMAND...)"
-    add = parser.option
+    add, count = parser.option, count_of("compilations")
     parser.add_argument("modules", nargs="*", metavar="IN", help="a .ll or .bc file, not yet optimized")
     add("corpus", default="", metavar="DIR", help="search the programs of a corpus, by their linked size")
     add("program", action="append", default=[], metavar="NAME", help="only this program; may be repeated")
-    add(
-        "passes", default="", metavar="PIPELINE", help="textual pipeline (default<Oz>; a program's own level)"
-    )
+    pipeline = "textual pipeline (default<Oz>; a program's own level)"
+    add("passes", default="", metavar="PIPELINE", help=pipeline)
     add("lto", action="store_true", help="search the module of a program's full link-time optimization")
     add("size", action="store_true", help="make the machine code small, which is the default")
-    add(
-        "reward",
-        default=SIZE,
-        metavar="REWARD",
-        help=f"what to make small: {', '.join(NAMES)}, a sum such as 0.8*text+0.2*mca, or the time of a run, "
-        f"'{RUN}: {{}} ARGUMENTS'; {RUN} for the program's recorded runs",
+    reward = (
+        f"what to make small: {', '.join(NAMES)}, a sum such as 0.8*text+0.2*mca, or the time of a run, "
+        f"'{RUN}: {{}} ARGUMENTS'; {RUN} for the program's recorded runs"
     )
-    add(
-        "unseen",
-        action="append",
-        default=[],
-        metavar="COMMAND",
-        help="time the result of --reward=run with other inputs, too, which the search does not see",
-    )
-    add(
-        "search",
-        default=",".join(LEVERS),
-        metavar="WHAT,...",
-        help=f"what to search, among {', '.join((*LEVERS, *MORE_LEVERS))} ({','.join(LEVERS)})",
-    )
+    add("reward", default=SIZE, metavar="REWARD", help=reward)
+    unseen = "time the result of --reward=run with other inputs, too, which the search does not see"
+    add("unseen", action="append", default=[], metavar="COMMAND", help=unseen)
+    levers = f"what to search, among {', '.join((*LEVERS, *MORE_LEVERS))} ({','.join(LEVERS)})"
+    add("search", default=",".join(LEVERS), metavar="WHAT,...", help=levers)
     add("at-most", action="append", default=[], metavar="NAME:RATIO", help="another reward may grow to RATIO")
     add("o", dest="output", required=True, metavar="FILE", help="the decision file; a folder for programs")
     add("result", default="", metavar="FILE", help="write the search as JSON, for `passpilot report`")
-    add("budget", type=_positive, default=SECONDS, metavar="SECONDS", help="the time for each module (60)")
-    add(
-        "compiles", type=_count, default=0, metavar="N", help="compilations of each module, instead of a time"
-    )
-    add("jobs", type=_count, default=0, metavar="N", help="compilations at once (as many as processors)")
-    add(
-        "engine",
-        choices=("local", "ray"),
-        default="local",
-        help="who compiles: this machine, or a Ray cluster",
-    )
+    add("budget", type=SECONDS, default=BUDGET, metavar="SECONDS", help="the time for each module (60)")
+    add("compiles", type=count, default=0, metavar="N", help="compilations of each module, instead of a time")
+    add("jobs", type=count, default=0, metavar="N", help="compilations at once (as many as processors)")
+    engine = "who compiles: this machine, or a Ray cluster"
+    add("engine", choices=("local", "ray"), default="local", help=engine)
     add("address", default="", metavar="HOST:PORT", help="the Ray cluster, or auto (one on this machine)")
     add("update", default="", metavar="FILE", help="start from this decision file; search what has changed")
-    add("seed", type=_count, default=0, metavar="N", help="of the order in which decisions are tried (0)")
+    order = "of the order in which decisions are tried (0)"
+    add("seed", type=count_of("0 or more"), default=0, metavar="N", help=order)
     parser.traceback_option()
     return parser
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        msg = f"expected a number of seconds above 0, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
-    return value
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        msg = f"expected a number of 0 or more, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
-    return int(text)
 
 
 def _parsed(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:

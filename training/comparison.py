@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import time
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from passpilot.features.catalogue import emit_points
-from passpilot.features.log.reader import read_log
-from passpilot.features.point import find_point
 from passpilot.passes.emit import generate
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
 from passpilot.plugin.compile import file_type
 from passpilot.plugin.errors import Error, PasspilotWarning, restated
 from passpilot.plugin.module import Module
+from passpilot.training.evaluation.program import decision_counts
 from passpilot.training.rewards import code_size
 
 if TYPE_CHECKING:
@@ -76,63 +75,56 @@ class Compared:
     """One for each contender, in their order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How modules are compiled; LLVM's own options apply, too."""
-
-    pipeline: str
-    repeat: int
-    """How many compilations are timed; 0 takes no time."""
-
-
 def compare_on(
     source: str,
     contenders: Sequence[Contender],
-    recipe: Recipe,
+    pipeline: str,
+    repeat: int,
     logs: Sequence[Mapping[str, str]],
     step: Callable[[], None],
 ) -> Compared:
-    """Compile the module at the path `source` with all contenders.
+    """Compile the module at the path `source` with all contenders; LLVM's own options apply, too.
 
-    `logs` are the paths of the logs to write, by point, for each contender. `step` is called after each
-    compilation.
+    Args:
+        source: a .ll or .bc file.
+        contenders: the ways to decide.
+        pipeline: pipeline text.
+        repeat: how many compilations are timed; 0 takes no time.
+        logs: the paths of the logs to write, by point, for each contender.
+        step: called after each compilation.
 
     Raises:
         Error: the module cannot be read or compiled, or a contender fails; names both.
     """
-    made: list[Measured] = []
+    rows: list[Measured] = []
     triple = ""
     for contender, paths in zip(contenders, logs, strict=True):
         with _named(source, contender):
-            once = _compiled(source, contender, recipe, paths)
-            made.append(Measured(once.text, once.instructions, *_decisions(paths), None, paths))
-        triple = once.triple
+            text, instructions, _, triple = _compiled(source, contender, pipeline, paths)
+            counts = [decision_counts(path) for path in paths.values()]
+        decisions, agreed = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
+        rows.append(Measured(text, instructions, decisions, agreed, None, paths))
         step()
     times: list[list[float]] = [[] for _ in contenders]
-    for _ in range(recipe.repeat):  # in turns, so that all meet the same load of the machine
+    for _ in range(repeat):  # in turns, so that all meet the same load of the machine
         for contender, taken in zip(contenders, times, strict=True):
             with _named(source, contender), warnings.catch_warnings():
                 warnings.simplefilter("ignore", PasspilotWarning)  # the logged compilation has given them
-                taken.append(_compiled(source, contender, recipe, {}).seconds)
+                taken.append(_compiled(source, contender, pipeline, {})[2])
             step()
-    rows = (
-        replace(each, seconds=median(taken)) if taken else each
-        for each, taken in zip(made, times, strict=True)
-    )
+    if repeat:
+        rows = [replace(row, seconds=median(taken)) for row, taken in zip(rows, times, strict=True)]
     return Compared(source, triple, tuple(rows))
 
 
 def total(rows: Sequence[Measured]) -> Measured:
     """The sums over several modules."""
     seconds = [row.seconds for row in rows if row.seconds is not None]
-    return Measured(
-        sum(row.text for row in rows),
-        sum(row.instructions for row in rows),
-        sum(row.decisions for row in rows),
-        sum(row.agreed for row in rows),
-        sum(seconds) if len(seconds) == len(rows) else None,
-        {},
+    text, instructions, decisions, agreed = (
+        sum(getattr(row, name) for row in rows) for name in ("text", "instructions", "decisions", "agreed")
     )
+    whole = sum(seconds) if len(seconds) == len(rows) else None
+    return Measured(text, instructions, decisions, agreed, whole, {})
 
 
 @contextmanager
@@ -144,43 +136,21 @@ def _named(source: str, contender: Contender) -> Iterator[None]:
         raise restated(error, f"{source} with {contender.name}: {error}") from error
 
 
-class _Attempt(NamedTuple):
-    text: int
-    instructions: int
-    seconds: float
-    triple: str
-
-
-def _compiled(source: str, contender: Contender, recipe: Recipe, logs: Mapping[str, str]) -> _Attempt:
+def _compiled(
+    source: str, contender: Contender, pipeline: str, logs: Mapping[str, str]
+) -> tuple[int, int, float, str]:
+    """The bytes of machine code, the instructions of IR, the seconds, and the triple."""
     module = Module.read(source)
     wanted = _core.EmitOptions()
     wanted.filetype, wanted.opt_level = file_type("obj"), OPT_LEVEL
-    advisors = contender.make(logs)
-    try:
-        late = [advisor for advisor in advisors if _emits(advisor.point)]
+    with ExitStack() as stack:
+        advisors = [stack.enter_context(closing(advisor)) for advisor in contender.make(logs)]
+        late = [advisor for advisor in advisors if advisor.point in emit_points()]
         started = time.perf_counter()
-        optimize(module, recipe.pipeline, [advisor for advisor in advisors if advisor not in late])
+        optimize(module, pipeline, [advisor for advisor in advisors if advisor not in late])
         seconds = time.perf_counter() - started
         instructions = sum(function.instruction_count for function in module.functions)
         started = time.perf_counter()
         emitted = generate(module, wanted, late)
         seconds += time.perf_counter() - started
-    finally:
-        for advisor in advisors:
-            advisor.close()
-    return _Attempt(int(code_size(emitted)), instructions, seconds, module.triple)
-
-
-def _emits(point: str) -> bool:
-    return point in emit_points()
-
-
-def _decisions(logs: Mapping[str, str]) -> tuple[int, int]:
-    """The decisions in the logs, and those that agree with LLVM's default."""
-    decisions = agreed = 0
-    for name, path in logs.items():
-        point = find_point(name)
-        default, advice = read_log(path).to_arrays([point.default.name, point.advice.name]).values()
-        decisions += len(advice)
-        agreed += int((default == advice).sum())
-    return decisions, agreed
+    return int(code_size(emitted)), instructions, seconds, module.triple

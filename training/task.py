@@ -19,6 +19,7 @@ from passpilot.plugin import _core
 from passpilot.plugin.compile import file_type
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.module import Module
+from passpilot.plugin.toolchain import CODEGEN_LEVELS
 from passpilot.training.messages import points_of
 from passpilot.training.rewards import Measure, ModuleMeasure, check_reward, find_measure
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from passpilot.passes.advisor import Advisor
     from passpilot.training.compiler_pb2 import Start
 
-LEVELS: Final = range(4)
 _DEFAULT_LEVEL: Final = 2
 _NAME: Final = "module"
 
@@ -60,8 +60,8 @@ class Task:
             InputError: reward, level or pipeline is wrong.
         """
         level = start.opt_level if start.HasField("opt_level") else _DEFAULT_LEVEL
-        if level not in LEVELS:
-            raise InputError(f"opt_level: expected 0 to {LEVELS[-1]}, got {level}")
+        if not 0 <= level < len(CODEGEN_LEVELS):
+            raise InputError(f"opt_level: expected 0 to {len(CODEGEN_LEVELS) - 1}, got {level}")
         for point, _ in points_of(start):
             if point not in emit_points() and not start.pipeline:
                 msg = f"pipeline: expected one that reaches the point {point}, got none; try default<Oz>"

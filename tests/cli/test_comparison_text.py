@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from passpilot.cli.comparison_text import Comparison, csv_text, json_text, table_text
-from passpilot.training.comparison import Compared, Measured, Recipe
+from passpilot.training.comparison import Compared, Measured
 
 NONE: Final = Measured(0, 0, 0, 0, None, {})
 LLVM: Final = Measured(20_000, 3_000, 2_000, 2_000, 0.25, {"inline": "l.log"})
@@ -18,7 +18,7 @@ X86: Final = "x86_64-pc-linux-gnu"
 
 
 def comparison(*modules: Compared, logged: bool = False, llvm: tuple[str, ...] = ()) -> Comparison:
-    return Comparison(Recipe("default<Oz>", 1), llvm, ["LLVM", "--inline=\x1b"], modules, logged)
+    return Comparison("default<Oz>", llvm, ["LLVM", "--inline=\x1b"], modules, logged)
 
 
 def rows_of(made: Comparison) -> list[list[str]]:

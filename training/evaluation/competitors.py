@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.toolchain import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     Kind = Literal["baseline", "policy"]
 
 OUTLINER: Final = ("-mllvm", "-enable-machine-outliner=always", "-mllvm", "-enable-linkonceodr-outlining")
-
-LEVELS: Final = ("Oz", "Os", "O1", "O2", "O3")
 
 LEVEL: Final = "Oz"
 """The level of policies that do not name one."""
@@ -52,7 +51,7 @@ def baseline(name: str) -> Competitor | None:
     The first dash may be left out.
     """
     level, plus, feature = name.removeprefix("-").partition("+")
-    if level not in LEVELS or (plus and feature != "outline"):
+    if level not in LEVELS[1:] or (plus and feature != "outline"):
         return None
     way = CompileWay(level, OUTLINER if feature else ())
     return Competitor(f"-{level}{plus}{feature}", "baseline", lambda _: [way])

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     Source = str | os.PathLike[str] | Module
 
 OZ: Final = "default<Oz>"
-SECONDS: Final = 60.0
-"""The time for each module unless a budget is given."""
+BUDGET: Final = 60.0
+"""The seconds for each module unless a budget is given."""
 
 
 def tune(
@@ -91,7 +91,7 @@ def tune(
     """
     sources, corpus = _sources(modules, corpus, build)
     wanted, inputs = _checked(reward, at_most, unseen, search)
-    budget = Budget(compiles or math.inf, (math.inf if compiles else SECONDS) if seconds is None else seconds)
+    budget = Budget(compiles or math.inf, (math.inf if compiles else BUDGET) if seconds is None else seconds)
     task = _TuneRequest(
         sources, corpus, build, program, passes, lto, wanted, inputs, search, budget, seed, update, output
     )
