@@ -14,7 +14,7 @@ from passpilot.plugin.files import check_output
 from passpilot.training.tuning.build import rebuild_line
 from passpilot.training.tuning.reward import NAMES, RUN, SIZE
 from passpilot.training.tuning.search import LEVERS, MORE_LEVERS
-from passpilot.training.tuning.tune import tune
+from passpilot.training.tuning.tune import BUDGET, tune
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
