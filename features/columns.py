@@ -43,13 +43,13 @@ def name_columns(
         ModelError: the file is no ONNX model or cannot be written, it has no such input, or the names do not
             fit it.
     """
-    if isinstance(model, (str, os.PathLike)):
-        path = os.fspath(model)
-        made = load_model(path, external=False)[1]
-        _name(made, names, input_name, f"model {path}")
-        write_file(path, made.SerializeToString())
-    else:
+    if not isinstance(model, (str, os.PathLike)):
         _name(model, names, input_name, "model")
+        return
+    path = os.fspath(model)
+    loaded = load_model(path, external=False)[1]
+    _name(loaded, names, input_name, f"model {path}")
+    write_file(path, loaded.SerializeToString())
 
 
 def columns_of(model: onnx.ModelProto) -> Mapping[str, tuple[str, ...]]:
@@ -82,31 +82,28 @@ def load_model(path: str, *, external: bool = True) -> tuple[bytes, onnx.ModelPr
 
 
 def _name(model: onnx.ModelProto, names: Iterable[str], input_name: str, who: str) -> None:
-    told = _checked(names, who)
+    columns = _checked(names, who)
     value = _input(model.graph, input_name, who)
     size = _elements(value)
-    if size is not None and len(told) > size:
-        msg = f"{who}: input {value.name!r}: expected names for {size} elements, got {len(told)}"
-        raise ModelError(f"{msg}; give the columns of the table that it was trained on")
-    key = KEY + value.name
-    kept = [entry for entry in model.metadata_props if entry.key != key]
+    if size is not None and len(columns) > size:
+        expected = f"input {value.name!r}: expected names for {size} elements, got {len(columns)}"
+        raise ModelError(f"{who}: {expected}; give the columns of the table that it was trained on")
+    others = [entry for entry in model.metadata_props if entry.key != KEY + value.name]
     del model.metadata_props[:]
-    model.metadata_props.extend(kept)
-    model.metadata_props.add(key=key, value=",".join(told))
+    model.metadata_props.extend(others)
+    model.metadata_props.add(key=KEY + value.name, value=",".join(columns))
 
 
 def _checked(names: Iterable[object], who: str) -> Sequence[str]:
-    told: list[object] = [names] if isinstance(names, str) else list(names)
-    if isinstance(names, str) or not told:
+    columns = [] if isinstance(names, str) else list(names)
+    if not columns:
         raise ModelError(f"{who}: expected a list of the features' names, got {names!r}")
-    checked: list[str] = []
-    for name in told:
+    for name in columns:
         if not isinstance(name, str) or not name or "," in name:
             raise ModelError(f"{who}: expected the names of features without commas, got {name!r}")
-        if name in checked:
-            raise ModelError(f"{who}: expected each feature once, got {name!r} {told.count(name)} times")
-        checked.append(name)
-    return checked
+        if (count := columns.count(name)) > 1:
+            raise ModelError(f"{who}: expected each feature once, got {name!r} {count} times")
+    return [str(name) for name in columns]
 
 
 def _input(graph: onnx.GraphProto, name: str, who: str) -> onnx.ValueInfoProto:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`python:FILE_or_module:NAME[?features=a,b]`: a policy written in Python.
+"""`python:FILE_or_module:NAME[?features=a,b]`: a decision function written in Python.
 
 NAME is one of
 
 * a function of one observation;
 * a class, which is instantiated without arguments and asked through its `decide` or `__call__`;
-* a function marked by `@passpilot.policy_factory`, which is called without arguments and returns a policy.
+* a function marked by `@passpilot.policy_factory`, which is called without arguments and returns one of
+  these.
 
     def decide(obs):
         return obs["cost_estimate"] < 50 or obs.default()
@@ -13,10 +14,10 @@ NAME is one of
     decide.features = ("cost_estimate",)
 
 `features`, on the function or class or in the spec, names the tensors to bind; the default is the decision
-point's own features. Tensors that are not bound are not computed, unless the policy reads one after all.
-The runner calls a policy's `switch_context(name)` and `close()` if it has them.
+point's own features. Tensors that are not bound are not computed, unless the function reads one after all.
+The runner calls `switch_context(name)` and `close()` of an object that has them.
 
-A file is run once per process, so that two policies in it share their module. One policy object may serve
+A file is run once per process, so that two decision functions in it share their module. One object may serve
 several advisors: every advisor has its own runner and observation, and `obs.point` names the decision point.
 """
 
@@ -43,17 +44,17 @@ if TYPE_CHECKING:
     from passpilot.features.point import Point
     from passpilot.runners.base import Host, Tensor
 
-    Policy = Callable[["Observation"], object]
+    DecisionFunction = Callable[["Observation"], object]
 
 AnyFunction = TypeVar("AnyFunction", bound="Callable[[], object]")
 Other = TypeVar("Other")
 
 
 class Observation(dict[str, "Tensor"]):
-    """One decision as a policy sees it: the bound tensors by name, as numpy views that stay the same objects.
+    """One decision: the bound tensors by name, as numpy views that stay the same objects.
 
     `context` names what the compiler works on, for register allocation the function. An offered tensor that
-    is not bound is computed on access, for the current decision; a policy in another process has only the
+    is not bound is computed on access, for the current decision; a function in another process has only the
     tensors that it declared. `name in obs` and `obs.get(name)` agree with `obs[name]`; iterating and `len`
     cover the bound tensors.
     """
@@ -82,7 +83,7 @@ class Observation(dict[str, "Tensor"]):
         """A view of the IR at the decision: a call site, an eviction candidate, or a live range.
 
         Raises:
-            PolicyError: the policy is not in the compiler's process.
+            PolicyError: the decision function is not in the compiler's process.
         """
         if self._host is None:
             raise PolicyError(
@@ -95,7 +96,7 @@ class Observation(dict[str, "Tensor"]):
         """The compiler's own decision, computed on demand: whether to inline, a column, or a priority.
 
         Raises:
-            PolicyError: the policy is in another process and did not declare the tensor that holds it.
+            PolicyError: the function is in another process and did not declare the tensor that holds it.
         """
         if self._host is not None:
             return self._host.default()
@@ -135,27 +136,26 @@ class Observation(dict[str, "Tensor"]):
 
 
 def policy_factory(function: AnyFunction) -> AnyFunction:
-    """Mark a function without arguments that makes a policy; every runner gets a new one."""
+    """Mark a function without arguments that makes a decision function; every runner gets a new one."""
     function.passpilot_policy_factory = True  # type: ignore[attr-defined]
     return function
 
 
 class PythonRunner(Runner):
-    """Asks a policy written in Python.
+    """Asks a decision function written in Python.
 
-    `bind` replaces `evaluate` by the policy itself, so that a question costs one Python call. The policy's
+    `bind` replaces `evaluate` by the function itself, so that a question costs one Python call. Its
     exceptions pass through unchanged.
     """
 
     def __init__(
-        self, policy: object, point: Point, *, features: tuple[str, ...] | None = None, name: str = ""
+        self, decider: object, point: Point, *, features: tuple[str, ...] | None = None, name: str = ""
     ) -> None:
-        self.name = name or getattr(policy, "__qualname__", type(policy).__name__)
-        self.policy = _instance(policy, self.name)
-        self._decide = _decide_of(self.policy, self.name)
-        wanted = (
-            features if features is not None else _declared_features(self._decide, self.policy, self.name)
-        )
+        self.name = name or getattr(decider, "__qualname__", type(decider).__name__)
+        self.decider = _instance(decider, self.name)
+        """The function or object that is asked."""
+        self._decide = _decide_of(self.decider, self.name)
+        wanted = _declared_features((self._decide, self.decider), self.name) if features is None else features
         self.inputs = own_features(point) if wanted is None else point.select(wanted)
         self.output = point.advice
         self._point = point
@@ -178,20 +178,15 @@ class PythonRunner(Runner):
 
     def switch_context(self, name: str) -> None:
         self._observation.context = name
-        if callable(switch := getattr(self.policy, "switch_context", None)):
+        if callable(switch := getattr(self.decider, "switch_context", None)):
             switch(name)
 
     def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            if callable(close := getattr(self.policy, "close", None)):
-                try:
-                    close()
-                except Error:
-                    raise
-                except (Exception, SystemExit) as error:
-                    msg = f"policy {self.name}: expected close() to end, got {describe_exception(error)}"
-                    raise PolicyError(msg) from error
+        if self._closed:
+            return
+        self._closed = True
+        if callable(close := getattr(self.decider, "close", None)):
+            _called(close, self.name, "close() to end")
 
 
 @runner_keys("features")
@@ -199,9 +194,9 @@ def python_runner(target: str, options: dict[str, str], point: Point, timeout: f
     """Make the runner of `python:FILE_or_module:NAME`.
 
     Raises:
-        RunnerSpecError: the target has another form, the module lacks the name, or it is not a policy.
+        RunnerSpecError: the target has another form, the module lacks the name, or it is no such function.
         InputError: the file cannot be run.
-        SpecMismatchError: the policy wants a tensor that is not offered.
+        SpecMismatchError: the function wants a tensor that is not offered.
     """
     place, colon, name = target.rpartition(":")
     if not (colon and place and name):
@@ -239,46 +234,53 @@ def _load(place: str) -> ModuleType:
         raise RunnerSpecError(msg) from error
 
 
-def _instance(policy: object, name: str) -> object:
-    """The policy to ask: what a factory returns, an instance of a class, or `policy` itself."""
-    if not (isinstance(policy, type) or getattr(policy, "passpilot_policy_factory", False)):
-        return policy
+def _called(function: Callable[[], object], name: str, expected: str) -> object:
+    """Call a user's function; any error but ours becomes a PolicyError."""
     try:
-        made = cast("Callable[[], object]", policy)()
+        return function()
     except Error:
         raise
     except (Exception, SystemExit) as error:
-        msg = f"policy {name}: expected it to be made without arguments, got {describe_exception(error)}"
-        raise PolicyError(msg) from error
-    return made if isinstance(policy, type) else _instance(made, name)
+        got = describe_exception(error)
+        raise PolicyError(f"decision function {name}: expected {expected}, got {got}") from error
 
 
-def _decide_of(policy: object, name: str) -> Policy:
+def _instance(decider: object, name: str) -> object:
+    """The object to ask: what a factory returns, an instance of a class, or `decider` itself."""
+    is_class = isinstance(decider, type)
+    if not (is_class or getattr(decider, "passpilot_policy_factory", False)):
+        return decider
+    made = _called(cast("Callable[[], object]", decider), name, "it to be made without arguments")
+    return made if is_class else _instance(made, name)
+
+
+def _decide_of(decider: object, name: str) -> DecisionFunction:
     import inspect
 
-    decide: object = getattr(policy, "decide", policy)
+    who = f"decision function {name}: expected"
+    decide: object = getattr(decider, "decide", decider)
     if not callable(decide):
-        msg = f"policy {name}: expected a function of one observation, or decide(obs), got {policy!r}"
-        raise RunnerSpecError(msg)
+        raise RunnerSpecError(f"{who} a function of one observation, or decide(obs), got {decider!r}")
     if inspect.iscoroutinefunction(decide) or inspect.isgeneratorfunction(decide):
-        raise RunnerSpecError(f"policy {name}: expected a plain function, got a coroutine or a generator")
+        raise RunnerSpecError(f"{who} a plain function, got a coroutine or a generator")
     try:
         inspect.signature(decide).bind(None)
     except ValueError:  # some built-in callables have no signature
         pass
     except TypeError as error:
-        msg = f"policy {name}: expected a function of one argument, got {name}{inspect.signature(decide)}"
-        raise RunnerSpecError(msg) from error
-    return cast("Policy", decide)
+        got = f"{name}{inspect.signature(decide)}"
+        raise RunnerSpecError(f"{who} a function of one argument, got {got}") from error
+    return cast("DecisionFunction", decide)
 
 
-def _declared_features(decide: Policy, policy: object, name: str) -> tuple[str, ...] | None:
-    for owner in (decide, policy):
-        declared: object = getattr(owner, "features", None)
-        if declared is None:
-            continue
-        if not isinstance(declared, (tuple, list)) or not all(isinstance(item, str) for item in declared):
-            msg = f"policy {name}: expected a tuple of names as its features, got {declared!r}"
-            raise RunnerSpecError(msg)
-        return tuple(declared)
-    return None
+def _declared_features(owners: tuple[object, ...], name: str) -> tuple[str, ...] | None:
+    """The features that the first of `owners` declares; None if none of them does."""
+    declared = next(
+        (found for owner in owners if (found := getattr(owner, "features", None)) is not None), None
+    )
+    if declared is None:
+        return None
+    if not isinstance(declared, (tuple, list)) or not all(isinstance(item, str) for item in declared):
+        expected = "expected a tuple of names as its features"
+        raise RunnerSpecError(f"decision function {name}: {expected}, got {declared!r}")
+    return tuple(declared)

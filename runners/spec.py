@@ -64,7 +64,7 @@ _POLICY: Final = re.compile(r"@[a-z][a-z0-9_-]*", re.ASCII)
 
 
 class Decider(Protocol):
-    """A policy that is an object; see `passpilot.runners.python`."""
+    """A decision function that is an object; see `passpilot.runners.python`."""
 
     def decide(self, obs: Observation, /) -> object:
         """The advice on one decision."""
@@ -155,8 +155,8 @@ def _parse_options(text: str, query: str) -> dict[str, str]:
 def make_runner(spec: RunnerLike, point: Point, *, timeout: float = 10.0) -> Runner:
     """Make the runner that `spec` names, and check that it fits `point`.
 
-    `spec` is a spec text, a Python policy (see `passpilot.runners.python`), or a runner, which is returned
-    unchanged. `timeout` in seconds bounds every wait for another process.
+    `spec` is a spec text, a decision function in Python (see `passpilot.runners.python`), or a runner, which
+    is returned unchanged. `timeout` in seconds bounds every wait for another process.
 
     Raises:
         RunnerSpecError: the spec, its scheme or one of its keys is wrong.
@@ -197,10 +197,10 @@ def _from_text(text: str, point: Point, timeout: float) -> Runner:
 
 def _of_policy(text: str, point: Point, timeout: float) -> Runner:
     """The runner that a policy has for the point."""
-    from passpilot.runners.policy.prepare import policy_runner
+    from passpilot.runners.policy.prepare import policy_record
 
-    spec, record = policy_runner(text, point)
-    runner = _from_text(spec, point, timeout)
+    record = policy_record(text)
+    runner = _from_text(record.runner(text, point.name), point, timeout)
     runner.named_by = record
     return runner
 

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs
 
 from passpilot.plugin.errors import Error, InputError, ModelError
 from passpilot.plugin.extras import EXTRAS, install
-from passpilot.plugin.files import read_regular, write_files
+from passpilot.plugin.files import read_regular, write_file, write_files
 from passpilot.plugin.origin import warn_user
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.policy import cache
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 DEADLINE: Final = 300.0
 """Seconds for the compilation of a model."""
-
-COMPILER: Final = "passpilot.runners.policy.model_compiler"
 
 COMPILED: Final = "compiled"
 """The folder of a policy with its compiled models."""
@@ -80,16 +78,13 @@ def compile_models(bundle: PolicyBundle) -> list[str]:
             raise ModelError(f"{bundle.who}: expected a model that can be compiled, got {model}: {why}")
         made[path] = code, why
     if made:
-        _make_folder(os.path.join(bundle.folder, COMPILED))
+        folder = os.path.join(bundle.folder, COMPILED)
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: expected a folder to write, got: {error.strerror}") from error
     write_files({path: code for path, (code, _) in made.items()})
     return sorted(made)
-
-
-def _make_folder(path: str) -> None:
-    try:
-        os.makedirs(path, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: expected a folder to write, got: {error.strerror}") from error
 
 
 def _read(bundle: PolicyBundle, row: PointPolicy) -> bytes:
@@ -145,8 +140,9 @@ def _compiled(point: str, row: PointPolicy) -> tuple[bytes, str]:
     scores = "score" in options.get("as", ())
     try:
         with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
-            made = os.path.join(folder, "model.so")
-            command = [sys.executable, "-P", "-m", COMPILER, row.model, made, point, "1" if scores else "0"]
+            library = os.path.join(folder, "model.so")
+            program = [sys.executable, "-P", "-m", "passpilot.runners.policy.models"]
+            command = [*program, row.model, library, point, "1" if scores else "0"]
             done = subprocess.run(
                 [*command, *options.get("output", ())],
                 env={name: text for name, text in os.environ.items() if not name.startswith("PASSPILOT_")},
@@ -160,8 +156,33 @@ def _compiled(point: str, row: PointPolicy) -> tuple[bytes, str]:
             if done.returncode:
                 lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
                 return b"", lines[-1][:500]
-            return read_regular(made), ""
+            return read_regular(library), ""
     except subprocess.TimeoutExpired:
         return b"", f"its compilation took more than {DEADLINE:g} seconds"
     except OSError as error:
         return b"", f"{error.strerror}: {error.filename}; set TMPDIR"
+
+
+def compile_model(model: str, library: str, point: str, scores: bool, outputs: list[str]) -> None:
+    """Compile a model to a shared library for any processor of this architecture.
+
+    Raises:
+        Error: the model cannot be compiled or linked.
+    """
+    from passpilot.features.point import find_point, is_known
+    from passpilot.runners.aot import build
+    from passpilot.runners.aot.graph import Choices, read_graph
+
+    offered = find_point(point) if is_known(point) else None
+    if offered is not None and scores:
+        offered = offered.column()
+    processor = build.Processor.find("generic")
+    module = build.compile_graph(read_graph(model, Choices(outputs, {}, offered)), processor)
+    write_file(library, build.link(build.object_of(module, processor)))
+
+
+if __name__ == "__main__":
+    try:
+        compile_model(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4] == "1", sys.argv[5:])
+    except Error as error:
+        sys.exit(" ".join(str(error).split()))

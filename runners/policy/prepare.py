@@ -22,7 +22,6 @@ from passpilot.runners.policy.models import runner_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from passpilot.features.point import Point
     from passpilot.runners.policy.bundle import PointPolicy, PolicyBundle
 
 HEAD: Final = "passpilot policy 1"
@@ -41,16 +40,6 @@ def policy_record(spec: str) -> _core.PolicyRecord:
     return record
 
 
-def policy_runner(spec: str, point: Point) -> tuple[str, _core.PolicyRecord]:
-    """The runner spec that a policy has for a decision point, and the policy's record.
-
-    Raises:
-        Error: as `policy_record`; or the policy has no runner for the point.
-    """
-    record = policy_record(spec)
-    return record.runner(spec, point.name), record
-
-
 def prepare_policy(spec: str) -> str:
     """Prepare a policy; returns its record, which is also left in the user's cache.
 
@@ -58,7 +47,9 @@ def prepare_policy(spec: str) -> str:
         Error: as `policy_record`.
     """
     bundle = find_bundle(spec)
-    _check_version(bundle)
+    if bundle.llvm != MAJOR:
+        hint = "install the policy's version for this LLVM, or train it again"
+        raise RunnerSpecError(f"{bundle.who}: expected LLVM {MAJOR}, got LLVM {bundle.llvm}; {hint}")
     specs: dict[tuple[str, PointPolicy], str] = {}
     for recipe in bundle.recipes:
         for point, row in recipe.points.items():
@@ -80,12 +71,6 @@ def plugin_folder() -> str:
     return os.path.dirname(os.path.realpath(installed("libpasspilot.so")))
 
 
-def _check_version(bundle: PolicyBundle) -> None:
-    if bundle.llvm != MAJOR:
-        hint = "install the policy's version for this LLVM, or train it again"
-        raise RunnerSpecError(f"{bundle.who}: expected LLVM {MAJOR}, got LLVM {bundle.llvm}; {hint}")
-
-
 def _check_features(bundle: PolicyBundle, point: str, row: PointPolicy) -> None:
     """Check that a known decision point has the features that the model was made for."""
     from passpilot.features.point import find_point, is_known
@@ -94,8 +79,8 @@ def _check_features(bundle: PolicyBundle, point: str, row: PointPolicy) -> None:
         return
     ours = features_digest(find_point(point))
     if row.features != ours:
-        told = f"expected a model for the features {ours} of the decision point {point}"
-        raise SpecMismatchError(f"{bundle.who}: {told}, got one for {row.features}; train it again")
+        expected = f"expected a model for the features {ours} of the decision point {point}"
+        raise SpecMismatchError(f"{bundle.who}: {expected}, got one for {row.features}; train it again")
 
 
 def _places(bundle: PolicyBundle) -> Iterator[str]:

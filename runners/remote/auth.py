@@ -80,7 +80,12 @@ def read_guard(
     """
     host, _ = split_address(address, f"{who}: --grpc")
     secret = "" if token is None else read_token(token, f"{who}: --token")
-    tls = _read_tls(certificate, key, who)
+    if (certificate is None) != (key is None):
+        raise InputError(f"{who}: expected --tls-cert and --tls-key, got one of them")
+    tls = None
+    if certificate is not None and key is not None:
+        chain = _read(certificate, f"{who}: --tls-cert", "a certificate")
+        tls = (chain, _read(key, f"{who}: --tls-key", "its private key"))
     if secret and tls is None and not is_loopback(host):
         text = f"passpilot {who}: --grpc {address}: without TLS, whoever reads the network reads the token"
         print(text, file=sys.stderr, flush=True)
@@ -117,20 +122,6 @@ def read_token(text: str, who: str) -> str:
 
 def _bearer(token: str) -> str:
     return f"Bearer {token}"
-
-
-def _read_tls(certificate: str | None, key: str | None, who: str) -> tuple[bytes, bytes] | None:
-    """Read the files of --tls-cert and --tls-key.
-
-    Raises:
-        InputError: a file cannot be read, or one of the two is missing.
-    """
-    if certificate is None and key is None:
-        return None
-    if certificate is None or key is None:
-        raise InputError(f"{who}: expected --tls-cert and --tls-key, got one of them")
-    chain = _read(certificate, f"{who}: --tls-cert", "a certificate")
-    return chain, _read(key, f"{who}: --tls-key", "its private key")
 
 
 def _read(path: str, who: str, what: str) -> bytes:

@@ -34,7 +34,7 @@ def test_it_imports_nothing() -> None:
 
 def test_a_row_stays_as_it_is() -> None:
     with pytest.raises(AttributeError, match=r"HookedPoint.name: expected to be read, got a change"):
-        HOOKED["inline"].name = "outline"
+        HOOKED["inline"].name = "outline"  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("name", HOOKED)

@@ -319,7 +319,7 @@ def test_errors_name_the_policy_as_the_spec_does(tmp_path: Path) -> None:
     with pytest.raises(RunnerSpecError, match=rf"^policy python:{path}:Decide: expected a function of one"):
         make_runner(f"python:{path}:Decide", POINT)
     made_of = type("Mine", (), {"features": 7, "__call__": lambda self, obs: True})
-    with pytest.raises(RunnerSpecError, match=r"^policy Mine: expected a tuple"):
+    with pytest.raises(RunnerSpecError, match=r"^decision function Mine: expected a tuple"):
         PythonRunner(made_of(), POINT)
 
 
@@ -361,7 +361,8 @@ class Sour:
 @pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3)])
 def test_a_policy_that_cannot_be_made(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Sour, "made", error)
-    told = f"policy Sour: expected it to be made without arguments, got {type(error).__name__}: {error}"
+    got = f"{type(error).__name__}: {error}"
+    told = f"decision function Sour: expected it to be made without arguments, got {got}"
     with pytest.raises(PolicyError) as caught:
         PythonRunner(Sour, POINT)
     assert str(caught.value).startswith(told)
@@ -372,12 +373,12 @@ def test_a_policy_that_cannot_be_closed(error: BaseException, monkeypatch: pytes
     monkeypatch.setattr(Sour, "closed", error)
     runner = PythonRunner(Sour, POINT)
     with pytest.raises(
-        PolicyError, match=f"policy Sour: expected close.. to end, got {type(error).__name__}"
+        PolicyError, match=f"decision function Sour: expected close.. to end, got {type(error).__name__}"
     ):
         runner.close()
     runner.close()
-    assert isinstance(runner.policy, Sour)
-    assert runner.policy.count == 1
+    assert isinstance(runner.decider, Sour)
+    assert runner.decider.count == 1
 
 
 def test_our_own_errors_pass_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -420,5 +421,5 @@ def test_a_factory_may_make_a_class_or_another_factory() -> None:
     def outer() -> object:
         return inner
 
-    assert isinstance(PythonRunner(outer, POINT).policy, Sour)
-    assert PythonRunner(outer, POINT).policy is not PythonRunner(outer, POINT).policy
+    assert isinstance(PythonRunner(outer, POINT).decider, Sour)
+    assert PythonRunner(outer, POINT).decider is not PythonRunner(outer, POINT).decider

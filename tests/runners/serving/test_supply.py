@@ -43,7 +43,7 @@ def counting() -> type[Policy]:
 
 def policy(runner: Runner) -> object:
     assert isinstance(runner, PythonRunner)
-    return runner.policy
+    return runner.decider
 
 
 def test_the_first_client_takes_the_first_runner(counting: type[Policy]) -> None:
