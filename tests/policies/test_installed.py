@@ -89,9 +89,9 @@ def test_without_the_distribution_there_is_none(
 
 ASKS: Final = """\
 import numpy as np
-from passpilot.features.llvm.inline import point
+from passpilot.features.llvm.inline import TABLE
 from tests.plugin.native.c.client import flag, runner
-features = {spec.name: (spec.dtype, spec.shape) for spec in point().features[:-1]}
+features = {spec.name: (spec.dtype, spec.shape) for spec in TABLE.point().features[:-1]}
 for _ in range(2):  # Python prepares the policy; then its record is enough
     with runner("@tiny", features, flag(), name="inline") as made:
         print(*(made.ask(cost_estimate=cost, callsite_height=1) for cost in (-900, 900)))

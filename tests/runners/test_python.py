@@ -316,7 +316,9 @@ def test_a_name_that_is_no_text_is_in_no_observation() -> None:
 
 def test_errors_name_the_policy_as_the_spec_does(tmp_path: Path) -> None:
     path = written(tmp_path / "policy.py", "class Decide:\n    def decide(self):\n        pass\n")
-    with pytest.raises(RunnerSpecError, match=rf"^policy python:{path}:Decide: expected a function of one"):
+    with pytest.raises(
+        RunnerSpecError, match=rf"^decision function python:{path}:Decide: expected a function of one"
+    ):
         make_runner(f"python:{path}:Decide", POINT)
     made_of = type("Mine", (), {"features": 7, "__call__": lambda self, obs: True})
     with pytest.raises(RunnerSpecError, match=r"^decision function Mine: expected a tuple"):
