@@ -143,9 +143,8 @@ class Report:
 
     def _function_names(self) -> Iterator[str]:
         """The names of functions that are not among the strings."""
-        programs = (
-            cast("Sequence[Json]", cast("Json", each["raw"])["programs"]) for each in self._evaluations
-        )
+        raws = (cast("Json", evaluation["raw"]) for evaluation in self._evaluations)
+        programs = (cast("Sequence[Json]", raw["programs"]) for raw in raws)
         functions = (cast("Json", program.get("functions") or {}) for program in chain(*programs))
         for sizes in (*self._sizes, *functions):
             yield from cast("Sequence[str]", sizes.get("names", ()))

@@ -45,7 +45,7 @@ _DIGITS: Final = 6
 
 
 class Strings(dict[str, int]):
-    """The number of each text of a page, which numbers it when it is first asked for; 0 is the empty text."""
+    """The texts of a page with their numbers; a new text gets the next one. The empty text has 0."""
 
     def __init__(self) -> None:
         super().__init__({"": 0})

@@ -36,11 +36,11 @@ def _demangler() -> Callable[[str], str] | None:
     def demangle(name: str) -> str:
         base, dot, suffix = name.partition(".")  # of copies that LLVM made, such as `.llvm.123` and `.cold`
         status = ctypes.c_int()
-        made = function(base.encode("utf-8", "replace"), None, None, ctypes.byref(status))
-        if not made:
+        address = function(base.encode("utf-8", "replace"), None, None, ctypes.byref(status))
+        if not address:
             return ""
-        text = ctypes.string_at(made).decode("utf-8", "replace")
-        free(made)
+        text = ctypes.string_at(address).decode("utf-8", "replace")
+        free(address)
         return f"{text} [{dot}{suffix}]" if dot else text
 
     return demangle

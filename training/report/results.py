@@ -33,7 +33,7 @@ def tune_of(name: str, raw: Json) -> dict[str, object]:
     """
     curve, start, text = raw.get("curve"), raw.get("start"), raw.get("text")
     steps = [list(step) for step in curve] if isinstance(curve, list) else []
-    fits = all(len(step) == 3 and all(_is_number(each) for each in step) for step in steps)
+    fits = all(len(step) == 3 and all(map(_is_number, step)) for step in steps)
     if not steps or not fits or not (_is_number(start) and _is_number(text) and start):
         expected = "a result of `passpilot tune --result`"
         raise InputError(f"report {name}: expected {expected}, got one without its curve and sizes")
@@ -44,7 +44,7 @@ def tune_of(name: str, raw: Json) -> dict[str, object]:
         "start": start,
         "text": text,
         "reward": str(raw.get("reward", "")),
-        "units": [_unit_of(each) for each in units] if isinstance(units, list) else [],
+        "units": [_unit_of(unit) for unit in units] if isinstance(units, list) else [],
     }
 
 
@@ -57,14 +57,14 @@ def _unit_of(raw: object) -> dict[str, object]:
     return {"name": str(raw.get("name", "")), **numbers, **texts}
 
 
-def sizes_of(name: str, before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
+def sizes_of(title: str, before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
     """The functions before and after; those of both sides in one list."""
     names = list(dict.fromkeys((*before, *after)))
     sides = {"before": before, "after": after}
     return {
-        "name": name,
+        "name": title,
         "names": names,
-        "functions": {side: [_size(sizes.get(each, 0)) for each in names] for side, sizes in sides.items()},
+        "functions": {side: [_size(sizes.get(name, 0)) for name in names] for side, sizes in sides.items()},
         "rest": [0, 0],
         "labels": ["Before", "After"],
     }
@@ -75,7 +75,7 @@ def _size(value: object) -> int:
 
 
 def object_sizes(path: str) -> dict[str, int]:
-    """The bytes of each function in an ELF file.
+    """The bytes of every function in an ELF file.
 
     Raises:
         InputError: the file cannot be read, or is not ELF.

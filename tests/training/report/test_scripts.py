@@ -75,8 +75,8 @@ def test_ticks_are_round_and_inside() -> None:
 
 QUERY = """((text) => {
   const rows = [["alpha", 3], ["Beta", 30], ["gamma", null]];
-  const name = { key: "callee", isNumber: false, value: (row) => rows[row][0], text: (row) => rows[row][0] };
-  const cost = { key: "cost_estimate", isNumber: true, value: (row) => rows[row][1], text: () => "" };
+  const name = { key: "callee", kind: "text", value: (row) => rows[row][0], text: (row) => rows[row][0] };
+  const cost = { key: "cost_estimate", kind: "number", value: (row) => rows[row][1], text: () => "" };
   const query = compileQuery(text, [name, cost], { odd: (row) => row === 1 });
   return query.error || [0, 1, 2].filter(query.test);
 })"""

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Two runs side by side: where their decisions differ. Two evaluations: where their programs differ.
 
-/** A menu of numbered names. */
-const numbered = (names) => names.map((name, at) => [at, name]);
-
 /** Two runs; the page has several of the same point. */
 function RunsSection({ runs }) {
   const [pair, setPair] = useState(() => likeliestPair(runs));
   const [first, second] = pair.map((at) => runs[at]);
   const names = numbered(runs.map((run) => `${middle(run.name, 40)} (${run.point})`));
-  const controls = ["Run", "and"].map(
-    (label, side) =>
-      html`
-        <${Menu} label=${label} options=${names} value=${pair[side]}
-          onPick=${(at) => setPair(pair.with(side, at))} />
-      `,
-  );
+  const controls = html`
+    <${PairMenus} labels=${["Run", "and"]} options=${names} pair=${pair} onPick=${setPair} />
+  `;
   const points = `${first.point} and ${second.point}`;
   return html`
     <${Section} id="compared" title="Two runs side by side" controls=${controls}
@@ -32,12 +25,11 @@ function RunsSection({ runs }) {
 }
 
 function JoinedRuns({ first, second }) {
-  const { common, onlyFirst, onlySecond, different } = useMemo(() => joinRuns(first, second), []);
-  const columns = useMemo(() => pairColumns(first, second, different), []);
-  const rows = useMemo(() => different.map((_, at) => at), []);
+  const { common, onlyFirst, onlySecond, different: rows } = useMemo(() => joinRuns(first, second), []);
+  const columns = useMemo(() => pairColumns(first, second, rows), []);
   const flows = [
     [count(common), "decisions in both"],
-    [`${count(different.length)} (${share(different.length, common)})`, "taken differently"],
+    [`${count(rows.length)} (${share(rows.length, common)})`, "taken differently"],
     [count(onlyFirst), `only in ${middle(first.name, 30)}`],
     [count(onlySecond), `only in ${middle(second.name, 30)}`],
   ];
@@ -49,11 +41,11 @@ function JoinedRuns({ first, second }) {
       <div class="flow">
         ${flows.map(([value, text]) => html`<div><b>${value}</b><span>${text}</span></div>`)}
       </div>
-      ${rows.length > 0 && html`<p class="note">${turnsInWords(first, second, different)}</p>`}
+      ${rows.length > 0 && html`<p class="note">${turnsInWords(first, second, rows)}</p>`}
     </div>
     ${
       rows.length > 0
-        ? html`<${Grid} id="compared-grid" columns=${columns} rows=${rows} caption="Decisions that differ" />`
+        ? html`<${Grid} id="compared-grid" caption="Decisions that differ" ...${{ columns, rows }} />`
         : html`<p class="empty">${alike}</p>`
     }
   `;
@@ -70,35 +62,29 @@ function turnsInWords(first, second, different) {
   return top.map(([turn, times]) => `${turn}: ${count(times)}`).join(" · ");
 }
 
-/** The columns of a grid whose rows are the numbers of `pairs`: [row of the first run, row of the second]. */
+/** The columns of a grid whose rows are pairs: [row of the first run, row of the second]. */
 function pairColumns(first, second, pairs) {
-  const plain = (key) => new Set(pairs.map(([row]) => first.byKey.get(key)?.plain(row) ?? ""));
+  const ofSide = (side, column) => ({
+    ...column,
+    value: (pair) => column.value(pair[side]),
+    text: (pair) => column.text(pair[side]),
+    cell: (pair) => column.cell?.(pair[side]),
+  });
   const places = ["log", "context", "caller", "callee", "location", "register"]
-    .filter(
-      (key) => [...plain(key)].some(Boolean) && (!["log", "context"].includes(key) || plain(key).size > 1),
-    )
-    .map((key) => {
-      const column = first.byKey.get(key);
-      const cell = ["caller", "callee"].includes(key) ? shortNameCell(column) : () => null;
-      return {
-        ...column,
-        mono: true,
-        value: (at) => column.value(pairs[at][0]),
-        text: (at) => column.text(pairs[at][0]),
-        cell: (at) => cell(pairs[at][0]),
-      };
+    .map((key) => first.byKey.get(key))
+    .filter((column) => {
+      const texts = new Set(pairs.map(([row]) => column?.plain(row) ?? ""));
+      return ["log", "context"].includes(column?.key) ? texts.size > 1 : [...texts].some(Boolean);
+    })
+    .map((column) => {
+      const cell = ["caller", "callee"].includes(column.key) ? shortNameCell(column) : undefined;
+      return ofSide(0, { ...column, mono: true, cell });
     });
-  const advice = [first, second].map((run, side) => ({
-    key: `advice${side}`,
-    label: middle(run.name, 18),
-    doc: `The advice of ${run.name}`,
-    isNumber: run.advice.isNumber,
-    least: 140,
-    grows: false,
-    value: (at) => run.advice.value(pairs[at][side]),
-    text: (at) => run.advice.text(pairs[at][side]),
-    cell: (at) => adviceCell(run)(pairs[at][side]),
-  }));
+  const advice = [first, second].map((run, side) => {
+    const [label, doc] = [middle(run.name, 18), `The advice of ${run.name}`];
+    const look = { key: `advice${side}`, label, doc, least: 140, grows: false, cell: adviceCell(run) };
+    return ofSide(side, { ...run.advice, ...look });
+  });
   return [...places, ...advice];
 }
 
@@ -154,28 +140,24 @@ function JoinedEvaluations({ sides, names }) {
       new Map(programs.map(({ name, results }) => [name, results[names[side]]?.linked ?? null])),
   );
   const programs = new Set([...linked[0].keys(), ...linked[1].keys()]);
-  const rows = [...programs].map((name) => ({
-    name,
-    before: linked[0].get(name),
-    after: linked[1].get(name),
-  }));
-  const ratio = (row) => row.ratio ?? (row.before && row.after ? row.after / row.before : null);
+  const rows = [...programs].map((name) => ({ name, sizes: linked.map((sizes) => sizes.get(name)) }));
+  const ratio = (row) => row.ratio ?? (row.sizes[0] && row.sizes[1] ? row.sizes[1] / row.sizes[0] : null);
   const ratios = rows.map(ratio).filter(Boolean);
   const total = { name: "geometric mean", ratio: ratios.length > 1 && geometricMean(ratios) };
-  const bytes = (label, key) => {
-    const column = numberColumn(label, (row) => row[key]);
+  const bytes = (label, side) => {
+    const column = numberColumn(label, (row) => row.sizes?.[side]);
     return { ...column, text: (row) => (row.ratio ? "" : column.text(row)) };
   };
   const columns = [
     { label: "program", kind: "text", value: (row) => row.name },
-    bytes("first", "before"),
-    bytes("second", "after"),
-    { label: "linked code", kind: "change", value: ratio, text: (row) => change(ratio(row)) },
+    bytes("first", 0),
+    bytes("second", 1),
+    changeColumn("linked code", ratio),
   ];
   const options = {
     totals: total.ratio ? [total] : [],
     caption: "Two evaluations by program",
-    sort: { at: 3, falls: false },
+    sort: { at: "linked code", falls: false },
     label: "programs",
   };
   return html`<${Table} columns=${columns} rows=${rows} ...${options} />`;

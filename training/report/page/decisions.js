@@ -54,7 +54,7 @@ function Decisions({ run, text, extra, onText }) {
   const shownColumns = useMemo(() => columns.filter(({ key }) => visible.includes(key)), [visible]);
   const quick = (word) => onText([text.replace(IS_DEFAULT, "").trim(), word].filter(Boolean).join(" "));
   const toggle = (key) =>
-    setVisible(visible.includes(key) ? visible.filter((each) => each !== key) : [...visible, key]);
+    setVisible(visible.includes(key) ? visible.filter((other) => other !== key) : [...visible, key]);
   const kinds = [
     ["", "All"],
     ["is:unlike", "Unlike the default"],
@@ -139,24 +139,26 @@ function filterExamples(run, columns) {
 /** The columns of a run, with those that the page makes; `first` are those that are visible at first. */
 function decisionColumns(run, extra) {
   const isVaried = (key) => new Set(run.byKey.get(key).raw).size > 1;
+  const cells = {
+    advice: () => adviceCell(run),
+    caller: shortNameCell,
+    callee: shortNameCell,
+    context: shortNameCell,
+  };
   const known = run.columns.map((column) => ({
     ...column,
     first: column.isFeature
       ? FIRST_FEATURES.includes(column.key)
       : !["log", "context"].includes(column.key) || isVaried(column.key),
     mono: MONO.includes(column.key),
-    least: column.isWord ? 104 : column.key === "location" ? 150 : undefined,
-    grows: column.isWord ? false : undefined,
-    cell:
-      column.key === "advice"
-        ? adviceCell(run)
-        : ["caller", "callee", "context"].includes(column.key)
-          ? shortNameCell(column)
-          : undefined,
+    least: column.kind === "word" ? 104 : column.key === "location" ? 150 : undefined,
+    grows: column.kind === "word" ? false : undefined,
+    cell: cells[column.key]?.(column),
   }));
   const effect = {
     key: "effect",
     label: "effect",
+    kind: "text",
     first: Boolean(run.default),
     least: 158,
     grows: false,
@@ -169,7 +171,7 @@ function decisionColumns(run, extra) {
     key: "row",
     label: "#",
     first: true,
-    isNumber: true,
+    kind: "number",
     least: 72,
     value: (row) => row + 1,
     text: (row) => count(row + 1),

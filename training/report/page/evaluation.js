@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // An evaluation: every contender against a baseline, in all and by program.
 
+/** What is measured: `of(result)` is the value of a result, `text(value)` its words. */
 const METRICS = {
   linked: {
     label: "Linked code",
     noun: "bytes of machine code of the linked program",
-    text: (value) => count(value),
+    text: count,
     of: (result) => result.linked,
   },
   objects: {
     label: "Object files",
     noun: "bytes of machine code, summed over the object files",
-    text: (value) => count(value),
+    text: count,
     of: (result) => result.objects,
   },
   compile: {
@@ -178,7 +179,7 @@ function MeansPlot({ means, width }) {
             <text class="ink" x="0" y=${y + 4}>${middle(name, Math.floor(left / 7))}</text>
             ${
               mean.low &&
-              html`<path d="M${x(mean.low)} ${y}H${x(mean.high)}" stroke=${hue} stroke-width="2" stroke-linecap="round" />`
+              html`<path class="interval" d="M${x(mean.low)} ${y}H${x(mean.high)}" stroke=${hue} />`
             }
             <circle cx=${x(mean.ratio)} cy=${y} r="5.5" fill=${hue} />
             <text class="ink" x=${width} y=${y + 4} text-anchor="end">

@@ -77,6 +77,6 @@ function brief(name) {
   const parts = named.split("::").filter((part) => !/^(__1|__cxx11|\{anonymous\})$/.test(part));
   const short = parts.slice(-2).join("::");
   return (
-    short.replace(/[‹›❨❩]/g, (mark) => Object.keys(HIDDEN).find((each) => HIDDEN[each] === mark)) || name
+    short.replace(/[‹›❨❩]/g, (mark) => Object.keys(HIDDEN).find((plain) => HIDDEN[plain] === mark)) || name
   );
 }

@@ -96,6 +96,7 @@ function CallsSection({ runs, shown, onFilter }) {
     </datalist>
     <${Menu} label="up to" options=${DEPTHS} value=${depth} onPick=${setDepth} />
   `;
+  useEffect(() => setMissing(""), [kind, depth]);
   const note = missing
     ? `No function of this module has “${missing}” in its name.`
     : partInWords(part, graph.nodes.size, focus);
@@ -226,13 +227,10 @@ function GraphBox({ graph, part, chosen, shown, around, onChoose }) {
   `;
 }
 
-/** Moves the focus to another function. */
+/** Moves the focus to the next function, or by -1 to the one before. */
 function stepFocus(element, by) {
   const all = [...element.parentNode.querySelectorAll(".node")];
-  const next = all[(all.indexOf(element) + by + all.length) % all.length];
-  element.setAttribute("tabindex", "-1");
-  next.setAttribute("tabindex", "0");
-  next.focus();
+  moveFocus(element, all[(all.indexOf(element) + by + all.length) % all.length]);
 }
 
 function GraphEdge({ edge, path, dim, shown }) {

@@ -4,29 +4,22 @@
 const ROW_HEIGHT = 32;
 const SPARE_ROWS = 8;
 
-const leastWidth = ({ least, isNumber, label }) =>
-  least ?? (isNumber ? Math.max(96, label.length * 7.4 + 40) : 190);
+const leastWidth = ({ least, kind, label }) =>
+  least ?? (kind === "number" ? Math.max(96, label.length * 7.4 + 40) : 190);
 
-const kindOf = ({ isNumber, mono }) => (isNumber ? "n" : mono ? "mono" : null);
+const classOf = ({ kind, mono }) => (kind === "number" ? "n" : mono ? "mono" : null);
 
-/** `columns`: {key, label, doc, isNumber, value(row), text(row), least, grows, cell(row)}. */
+/** `columns`: {key, label, doc, kind, mono, value(row), text(row), least, grows, cell(row)}. */
 function Grid({ id, columns, rows, caption, onOpen = () => {} }) {
   const box = useRef(null);
-  const [sort, setSort] = useState(null);
+  const { order, sortBy, directionOf } = useSort(columns, rows);
   const [chosen, setChosen] = useState(-1);
   const [sight, setSight] = useState([0, 0]);
-  const sortColumn = columns.find(({ key }) => key === sort?.at);
-  const order = useMemo(
-    () => (sortColumn ? sortedRows(rows, sortColumn, sort.falls) : rows),
-    [rows, sort, sortColumn?.key],
-  );
   const active = chosen < order.length ? chosen : -1;
   const look = () => {
     const { scrollTop, clientHeight } = box.current;
-    const [first, end] = [
-      Math.floor(scrollTop / ROW_HEIGHT),
-      Math.ceil((scrollTop + clientHeight) / ROW_HEIGHT),
-    ];
+    const first = Math.floor(scrollTop / ROW_HEIGHT);
+    const end = Math.ceil((scrollTop + clientHeight) / ROW_HEIGHT);
     setSight((old) => (old[0] === first && old[1] === end ? old : [first, end]));
   };
   useLayoutEffect(() => {
@@ -34,8 +27,8 @@ function Grid({ id, columns, rows, caption, onOpen = () => {} }) {
     observer.observe(box.current);
     return () => observer.disconnect();
   }, []);
-  const sortBy = ({ key, isNumber }) => {
-    setSort({ at: key, falls: sort?.at === key ? !sort.falls : isNumber });
+  const sortAgain = (column) => {
+    sortBy(column);
     setChosen(-1);
     box.current.scrollTop = 0;
   };
@@ -66,7 +59,7 @@ function Grid({ id, columns, rows, caption, onOpen = () => {} }) {
   };
   const widths = columns.map((column) => {
     const least = `${leastWidth(column)}px`;
-    return (column.grows ?? !column.isNumber) ? `minmax(${least}, 1fr)` : least;
+    return (column.grows ?? column.kind !== "number") ? `minmax(${least}, 1fr)` : least;
   });
   const style = {
     "--columns": widths.join(" "),
@@ -81,7 +74,7 @@ function Grid({ id, columns, rows, caption, onOpen = () => {} }) {
         const text = column.text(item);
         const cell = column.cell?.(item);
         const title = !cell && text.length > 20 ? text : null;
-        return html`<div role="gridcell" class=${kindOf(column)} title=${title}>${cell ?? text}</div>`;
+        return html`<div role="gridcell" class=${classOf(column)} title=${title}>${cell ?? text}</div>`;
       })}
     </div>
   `;
@@ -93,9 +86,9 @@ function Grid({ id, columns, rows, caption, onOpen = () => {} }) {
         <div class="grid-head" role="row" aria-rowindex="1">
           ${columns.map(
             (column) => html`
-              <div role="columnheader" class=${column.isNumber ? "n" : null}
-                title=${column.doc || column.label} aria-sort=${ariaSort(sort, column.key)}>
-                <button type="button" class="sort" tabindex="-1" onClick=${() => sortBy(column)}>
+              <div role="columnheader" class=${column.kind === "number" ? "n" : null}
+                title=${column.doc || column.label} aria-sort=${directionOf(column)}>
+                <button type="button" class="sort" tabindex="-1" onClick=${() => sortAgain(column)}>
                   ${column.label}
                 </button>
               </div>

@@ -45,6 +45,23 @@ const Menu = ({ label, options, value, onPick }) => html`
   </label>
 `;
 
+/** Two menus with the same options; `labels` are those of both menus, `pair` their values. */
+const PairMenus = ({ labels, options, pair, onPick }) =>
+  pair.map((value, side) => {
+    const pick = (picked) => onPick(pair.with(side, picked));
+    return html`<${Menu} label=${labels[side]} options=${options} value=${value} onPick=${pick} />`;
+  });
+
+/** The options of a menu whose values are the numbers of names. */
+const numbered = (names) => names.map((name, at) => [at, name]);
+
+/** Moves the focus from one element of a group to another, the only one that Tab reaches. */
+function moveFocus(from, to) {
+  from.setAttribute("tabindex", "-1");
+  to.setAttribute("tabindex", "0");
+  to.focus();
+}
+
 /** A ref for an element, and its width. */
 function useWidth() {
   const ref = useRef(null);

@@ -14,32 +14,32 @@ const COMPARE = {
 };
 
 /**
- * Compiles a filter. `columns` have `key`, `isNumber`, `value(row)` and `text(row)`; `words` are the tests of
+ * Compiles a filter. `columns` have `key`, `kind`, `value(row)` and `text(row)`; `words` are the tests of
  * `is:WORD` by word. Returns `{test(row), error}`; all conditions must hold.
  */
 function compileQuery(text, columns, words) {
-  const byKey = new Map(columns.map((each) => [each.key.toLowerCase(), each]));
-  const texts = columns.filter((each) => !each.isNumber);
+  const byKey = new Map(columns.map((column) => [column.key.toLowerCase(), column]));
+  const texts = columns.filter(({ kind }) => kind !== "number");
   const tests = [];
   for (const [, not, key, operator, quoted, plain] of text.matchAll(TOKEN)) {
     const wanted = (quoted ?? plain ?? "").toLowerCase();
-    const made = condition(key?.toLowerCase(), operator, wanted, byKey, texts, words);
-    if (typeof made === "string") return { test: () => true, error: made };
-    tests.push(not ? (row) => !made(row) : made);
+    const test = condition(key?.toLowerCase(), operator, wanted, byKey, texts, words);
+    if (typeof test === "string") return { test: () => true, error: test };
+    tests.push(not ? (row) => !test(row) : test);
   }
-  return { test: (row) => tests.every((each) => each(row)), error: "" };
+  return { test: (row) => tests.every((test) => test(row)), error: "" };
 }
 
 /** The test of one condition, or what is wrong with it. */
 function condition(key, operator, wanted, byKey, texts, words) {
-  if (!key) return (row) => texts.some((each) => each.text(row).toLowerCase().includes(wanted));
+  if (!key) return (row) => texts.some(({ text }) => text(row).toLowerCase().includes(wanted));
   if (key === "is")
     return Object.hasOwn(words, wanted)
       ? words[wanted]
       : `is: takes ${Object.keys(words).join(", ")}; got “${wanted}”`;
   const column = byKey.get(key);
   if (!column) return `there is no column “${key}”${nearest(key, [...byKey.keys()])}`;
-  if (column.isNumber) {
+  if (column.kind === "number") {
     const number = Number(wanted);
     if (wanted === "" || Number.isNaN(number)) return `“${key}” is compared with a number: ${key}<50`;
     return (row) => column.value(row) !== null && COMPARE[operator](column.value(row), number);
@@ -53,6 +53,6 @@ function condition(key, operator, wanted, byKey, texts, words) {
 /** "; did you mean …?" for a key that shares its beginning or its letters with a known one. */
 function nearest(key, known) {
   const found =
-    known.find((each) => each.startsWith(key.slice(0, 4))) ?? known.find((each) => each.includes(key));
+    known.find((other) => other.startsWith(key.slice(0, 4))) ?? known.find((other) => other.includes(key));
   return found ? `; did you mean “${found}”?` : "";
 }

@@ -54,10 +54,9 @@ function columnOf(raw, size, strings, shown) {
   return {
     key: raw.key,
     label: raw.key,
+    kind: raw.kind,
     doc: raw.doc ?? "",
-    isNumber,
     isFeature: raw.feature === true,
-    isWord: raw.kind === "word",
     raw: values,
     value: isNumber ? (row) => values[row] : word,
     text: isNumber ? (row) => figure(values[row]) : word,

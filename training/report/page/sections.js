@@ -79,20 +79,18 @@ function BytesSection({ data, shown }) {
   const [at, setAt] = useState(0);
   const [sides, setSides] = useState(sets[0]?.sides);
   if (!sets.length) return null;
-  const { names, functions, labels, rest } = sets[at];
+  const { names, functions, rest } = sets[at];
   const pick = (next) => {
     const kept = sides?.every((side) => side in sets[next].functions);
     setAt(next);
     setSides(kept ? sides : sets[next].sides);
   };
-  const contenders = Object.keys(functions).map((name) => [name, middle(name, 26)]);
+  const labels = ["from", "→"];
+  const options = Object.keys(functions).map((name) => [name, middle(name, 26)]);
   const programs = numbered(sets.map(({ name }) => middle(name, 34)));
   const controls = html`
     ${sets.length > 1 && html`<${Menu} label="Program" options=${programs} value=${at} onPick=${pick} />`}
-    ${sides?.map((side, number) => {
-      const [label, onPick] = [number ? "→" : "from", (name) => setSides(sides.with(number, name))];
-      return html`<${Menu} label=${label} options=${contenders} value=${side} onPick=${onPick} />`;
-    })}
+    ${sides && html`<${PairMenus} ...${{ labels, options, pair: sides }} onPick=${setSides} />`}
   `;
   const [before, after] = (sides ?? ["before", "after"]).map((side) => functions[side]);
   const rows = names.map((name, at) => ({ name, before: before[at], after: after[at] }));
@@ -100,7 +98,7 @@ function BytesSection({ data, shown }) {
   return html`
     <${Section} id="bytes" title="Where the bytes went" controls=${controls}
       text="The area of a function is its size; green became smaller, orange larger.">
-      <${Treemaps} key=${[at, sides].join()} functions=${rows} labels=${sides ?? labels} rest=${others}
+      <${Treemaps} key=${[at, sides].join()} functions=${rows} labels=${sides ?? sets[at].labels} rest=${others}
         shown=${shown} />
     <//>
   `;
@@ -126,35 +124,18 @@ function UnitsSection({ data }) {
   if (!rows.length) return null;
   const ratio = (row) => (row.start ? row.text / row.start : null);
   const isKnown = (key) => rows.some((row) => (row[key] ?? "") !== "");
-  const textColumn = (label) => ({
-    label,
-    kind: "mono",
-    value: (row) => row[label] ?? "",
-    text: (row) => middle(row[label] || "–", 40),
-    title: (row) => row[label],
-  });
-  const sizes = [
-    numberColumn("before", (row) => row.start || null),
-    numberColumn("after", (row) => (row.start ? row.text : null)),
-    { label: "change", kind: "change", value: ratio, text: (row) => change(ratio(row)) },
-  ];
   const columns = [
-    {
-      label: "unit",
-      kind: "text",
-      value: (row) => row.name,
-      text: (row) => middle(row.name, 44),
-      title: (row) => row.name,
-    },
-    ...(isKnown("start") ? sizes : []),
+    textColumn("unit", (row) => row.name, 44),
+    isKnown("start") && numberColumn("before", (row) => row.start || null),
+    isKnown("start") && numberColumn("after", (row) => (row.start ? row.text : null)),
+    isKnown("start") && changeColumn("change", ratio),
     isKnown("calls") && numberColumn("calls decided", (row) => row.calls),
-    isKnown("pipeline") && textColumn("pipeline"),
-    isKnown("options") && textColumn("options"),
+    isKnown("pipeline") && textColumn("pipeline", (row) => row.pipeline ?? "", 40, "mono"),
+    isKnown("options") && textColumn("options", (row) => row.options ?? "", 40, "mono"),
   ].filter(Boolean);
-  const sort = isKnown("start") ? { at: 3, falls: false } : null;
   return html`
     <${TableSection} id="units" title="Units" text="What the search found for every unit." label="units"
-      columns=${columns} rows=${rows} caption="Units by change" sort=${sort} />
+      columns=${columns} rows=${rows} caption="Units by change" sort=${{ at: "change", falls: false }} />
   `;
 }
 
@@ -171,13 +152,13 @@ function CostSection({ id, cost, shown }) {
       text: (row) => figure(row.advised - row.default),
       tone: (row) => toneOfChange(row.default, row.advised) || "soft",
     },
-    { label: "cost", kind: "change", value: ratio, text: (row) => change(ratio(row)) },
+    changeColumn("cost", ratio),
   ];
   const what = "the cost of spills, reloads and copies by block frequency, advised and LLVM's default.";
   return html`
     <${TableSection} id=${id} title="Register allocation" text="${cost.name}: ${what}" label="functions"
       columns=${columns} rows=${cost.functions} caption="Allocation cost by function"
-      sort=${{ at: 3, falls: true }} />
+      sort=${{ at: "difference", falls: true }} />
   `;
 }
 
@@ -185,21 +166,9 @@ function CostSection({ id, cost, shown }) {
 function ModulesSection({ runs }) {
   if (runs.every(({ tallies }) => tallies.length < 2)) return null;
   const rows = runs.flatMap((run) => run.tallies.map((tally) => ({ ...tally, run })));
-  const several = runs.length > 1;
   const columns = [
-    {
-      label: "module",
-      kind: "text",
-      value: (row) => row.name,
-      text: (row) => middle(row.name || row.run.name, 44),
-      title: (row) => row.name,
-    },
-    several && {
-      label: "run",
-      kind: "text",
-      value: (row) => row.run.name,
-      text: (row) => middle(row.run.name, 24),
-    },
+    textColumn("module", (row) => row.name || row.run.name, 44),
+    runs.length > 1 && textColumn("run", (row) => row.run.name, 24),
     { label: "decisions", kind: "size", value: (row) => row.total, text: (row) => count(row.total) },
     runs.some((run) => run.done) && {
       label: runs[0].done || "done",
@@ -207,17 +176,18 @@ function ModulesSection({ runs }) {
       value: (row) => (row.run.done ? row.done / row.total : null),
       text: (row) => (row.run.done ? share(row.done, row.total) : "–"),
     },
-    runs.some((run) => run.default) && {
-      label: "as the default",
-      kind: "number",
-      value: (row) => (row.run.default ? 1 - row.unlike / row.total : null),
-      text: (row) => (row.run.default ? share(row.total - row.unlike, row.total) : "–"),
-    },
+    runs.some((run) => run.default) &&
+      numberColumn(
+        "as the default",
+        (row) => (row.run.default ? 1 - row.unlike / row.total : null),
+        (part) => share(part, 1),
+      ),
   ].filter(Boolean);
   return html`
     <${TableSection} id="modules" title="Modules"
       text="How many decisions the compiler asked for, and what came out."
-      columns=${columns} rows=${rows} caption="Decisions by module" label="modules" sort=${{ at: several ? 2 : 1, falls: true }} />
+      columns=${columns} rows=${rows} caption="Decisions by module" label="modules"
+      sort=${{ at: "decisions", falls: true }} />
   `;
 }
 
@@ -254,15 +224,7 @@ function bytesColumn(data, run) {
   const differs = new Map();
   for (const { names, functions } of data.sizes)
     names.forEach((name, at) => differs.set(name, functions.after[at] - functions.before[at]));
-  const value = (row) => differs.get(caller.plain(row)) ?? null;
-  const column = {
-    key: "caller_bytes",
-    label: "caller's bytes",
-    doc: "By how many bytes the function has changed",
-    isNumber: true,
-    first: true,
-    value,
-    text: (row) => (value(row) === null ? "–" : signed(value(row))),
-  };
-  return [column];
+  const column = numberColumn("caller's bytes", (row) => differs.get(caller.plain(row)), signed);
+  const doc = "By how many bytes the function has changed";
+  return [{ ...column, key: "caller_bytes", doc, first: true }];
 }

@@ -3,12 +3,35 @@
 
 const FIRST_ROWS = 12;
 
+/** A column of texts that are cut to `most` characters; `words(text)` is what to show of a text. */
+const textColumn = (label, value, most, kind = "text", words = (text) => text) => ({
+  label,
+  kind,
+  value,
+  text: (row) => middle(words(value(row) || "–"), most),
+  title: value,
+});
+
+/** A column of numbers; "–" stands where there is none. */
+const numberColumn = (label, value, words = count) => ({
+  label,
+  kind: "number",
+  value: (row) => value(row) ?? null,
+  text: (row) => ((value(row) ?? null) === null ? "–" : words(value(row))),
+});
+
+/** A column of ratios, as changes from 1. */
+const changeColumn = (label, value) => ({ label, kind: "change", value, text: (row) => change(value(row)) });
+
+/** The column with the short names of functions. */
+const functionColumn = (shown, most) => textColumn("function", (row) => shown(row.name), most, "mono", brief);
+
 /** Rows sorted by a column; rows without a value come last. */
-function sortedRows(rows, column, falls) {
+function sortedRows(rows, { value, kind }, falls) {
   const sign = falls ? -1 : 1;
   const collator = new Intl.Collator("en", { numeric: true });
-  const compare = (a, b) => (typeof a === "string" ? collator.compare(a, b) : a - b);
-  const values = new Map(rows.map((row) => [row, column.value(row)]));
+  const values = new Map(rows.map((row) => [row, value(row)]));
+  const compare = ["text", "mono", "word"].includes(kind) ? collator.compare : (a, b) => a - b;
   return [...rows].sort((first, second) => {
     const [a, b] = [values.get(first), values.get(second)];
     if (a === null || b === null) return (a === null) - (b === null);
@@ -16,8 +39,21 @@ function sortedRows(rows, column, falls) {
   });
 }
 
-/** The `aria-sort` of a column's head; `sort` is {at, falls}, with `at` the number or key of a column. */
-const ariaSort = (sort, at) => (sort?.at === at ? (sort.falls ? "descending" : "ascending") : null);
+/** The rows in an `order` that `sortBy(column)` changes; a sort is {at: a key or label, falls}. */
+function useSort(columns, rows, firstSort = null) {
+  const [sort, setSort] = useState(firstSort);
+  const isSorted = ({ key, label }) => (key ?? label) === sort?.at;
+  const order = useMemo(() => {
+    const column = columns.find(isSorted);
+    return column ? sortedRows(rows, column, sort.falls) : rows;
+  }, [columns, rows, sort]);
+  const sortBy = (column) => {
+    const falls = isSorted(column) ? !sort.falls : ["number", "size"].includes(column.kind);
+    setSort({ at: column.key ?? column.label, falls });
+  };
+  const directionOf = (column) => (isSorted(column) ? (sort.falls ? "descending" : "ascending") : null);
+  return { order, sortBy, directionOf };
+}
 
 /**
  * `columns`: {label, kind, value(row), text(row), doc, title(row), tone(row)}; kinds are text, mono, number,
@@ -25,38 +61,28 @@ const ariaSort = (sort, at) => (sort?.at === at ? (sort.falls ? "descending" : "
  * all changes have one scale: that of the columns that lead, if there are some; longer bars are cut off.
  * `totals` are rows above the others that are not sorted.
  */
-function Table({ columns, rows, totals = [], caption, sort: firstSort = null, label = "rows" }) {
-  const [sort, setSort] = useState(firstSort);
+function Table({ columns, rows, totals = [], caption, sort, label = "rows" }) {
+  const { order, sortBy, directionOf } = useSort(columns, rows, sort);
   const [all, setAll] = useState(rows.length <= FIRST_ROWS + 3);
   const scales = useMemo(() => scalesOf(columns, [...rows, ...totals]), [columns, rows]);
-  const sorted = sort ? sortedRows(rows, columns[sort.at], sort.falls) : rows;
-  const sortBy = (at) => {
-    const falls = sort?.at === at ? !sort.falls : ["number", "size"].includes(columns[at].kind);
-    setSort({ at, falls });
-  };
   const cells = (row) =>
     columns.map((column, at) => html`<${Cell} ...${{ column, row, at, scale: scales[at] }} />`);
+  const head = (column) => html`
+    <th scope="col" class=${column.kind === "number" ? "n" : null} aria-sort=${directionOf(column)}>
+      <button type="button" class="sort" title=${column.doc ?? column.label} onClick=${() => sortBy(column)}>
+        ${column.label}
+      </button>
+    </th>
+  `;
   return html`
     <div>
       <div class="lens-box" tabindex="0" role="region" aria-label=${caption}>
         <table class="lens">
           <caption class="hidden-text">${caption}</caption>
-          <thead>
-            <tr>
-              ${columns.map(
-                ({ kind, label, doc }, at) => html`
-                  <th scope="col" class=${kind === "number" ? "n" : null} aria-sort=${ariaSort(sort, at)}>
-                    <button type="button" class="sort" title=${doc ?? label} onClick=${() => sortBy(at)}>
-                      ${label}
-                    </button>
-                  </th>
-                `,
-              )}
-            </tr>
-          </thead>
+          <thead><tr>${columns.map(head)}</tr></thead>
           <tbody>
             ${totals.map((row) => html`<tr class="total">${cells(row)}</tr>`)}
-            ${(all ? sorted : sorted.slice(0, FIRST_ROWS)).map((row) => html`<tr>${cells(row)}</tr>`)}
+            ${order.slice(0, all ? undefined : FIRST_ROWS).map((row) => html`<tr>${cells(row)}</tr>`)}
           </tbody>
         </table>
       </div>

@@ -77,7 +77,7 @@ function TreemapSide({ label, at, totals, items, others, shown }) {
     <div>
       <div class="map-head"><span><b>${label}</b></span><span>${count(totals[at])} bytes${ratio}</span></div>
       <div class="map" ref=${box} style=${{ height: `${height}px` }} role="group"
-        aria-label="Functions by size, ${side}" onKeyDown=${moveFocus} ...${tips}>
+        aria-label="Functions by size, ${side}" onKeyDown=${walkCells} ...${tips}>
         ${cells.map((cell, number) => {
           const at = items.indexOf(cell.item);
           return html`<${TreemapCell} ...${{ cell, number, at, side, shown }} />`;
@@ -113,16 +113,13 @@ function sizesInWords({ name, before, after }, shown) {
 }
 
 /** Arrow keys walk through the cells by size. */
-function moveFocus(event) {
+function walkCells(event) {
   const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
   const cells = [...event.currentTarget.children];
   const now = cells.indexOf(event.target);
   if (!step || now < 0) return;
   event.preventDefault();
-  const next = cells[Math.max(0, Math.min(cells.length - 1, now + step))];
-  event.target.tabIndex = -1;
-  next.tabIndex = 0;
-  next.focus();
+  moveFocus(event.target, cells[Math.max(0, Math.min(cells.length - 1, now + step))]);
 }
 
 function ChangedFunctions({ functions, shown }) {
@@ -148,28 +145,11 @@ function ChangedFunctions({ functions, shown }) {
   ];
   const options = {
     caption: "Functions by change",
-    sort: { at: 3, falls: true },
+    sort: { at: "bytes", falls: true },
     label: "changed functions",
   };
   return html`<div class="card"><${Table} columns=${columns} rows=${changed} ...${options} /></div>`;
 }
-
-/** The column of a table with the short names of functions. */
-const functionColumn = (shown, most) => ({
-  label: "function",
-  kind: "mono",
-  value: (row) => shown(row.name),
-  text: (row) => middle(brief(shown(row.name)), most),
-  title: (row) => shown(row.name),
-});
-
-/** A column of a table with numbers; "–" stands where there is none. */
-const numberColumn = (label, value, words = count) => ({
-  label,
-  kind: "number",
-  value: (row) => value(row) ?? null,
-  text: (row) => ((value(row) ?? null) === null ? "–" : words(value(row))),
-});
 
 /** The colour of a cell: green for smaller, orange for larger, grey for the same. */
 function hueOf({ before, after }) {
