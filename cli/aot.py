@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from passpilot.cli.parser import Parser, record
+from passpilot.cli.parser import Parser, argument, flag, option, record, several
 from passpilot.passes.points import search_point
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.extras import needs
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
+from passpilot.plugin.numbers import whole_number
 from passpilot.plugin.toolchain import include_folder
 
 if TYPE_CHECKING:
@@ -31,16 +32,15 @@ link into any program, .ll is the optimized LLVM IR.
 class AotOptions(NamedTuple):
     """The command line of `passpilot aot`."""
 
-    model: str | None
-    output: str | None
-    mcpu: str
-    point: str | None
-    load: tuple[str, ...]
-    shape: tuple[str, ...]
-    outputs: tuple[str, ...]
-    """Names of the model's outputs."""
-    symbol: str
-    include_dir: bool
+    model: str | None = argument("MODEL.onnx", "the model", nargs="?")
+    output: str | None = option("o", metavar="FILE", help="policy.so, policy.o or policy.ll")
+    mcpu: str = option(default="generic", metavar="CPU", help="native, or a name of LLVM's (generic)")
+    point: str | None = option(metavar="NAME", help="take open dimensions from this point's tensors")
+    load: tuple[str, ...] = several(metavar="FILE.py", help="run this file first")
+    shape: tuple[str, ...] = several(metavar="INPUT:1,38", help="fix the dimensions of an input")
+    outputs: tuple[str, ...] = several("output", metavar="NAME", help="answer this tensor")
+    symbol: str = option(default="", metavar="NAME", help="the symbol of the .o (passpilot_policy)")
+    include_dir: bool = flag("print the folder of passpilot_model.h and stop")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -62,19 +62,7 @@ def make_parser() -> Parser:
         description="Compile an ONNX model to native code, for aot:policy.so and for C (passpilot_model.h).",
         epilog=_EPILOG,
     )
-    parser.add_argument("model", nargs="?", metavar="MODEL.onnx", help="the model")
-    parser.add_argument("-o", dest="output", metavar="FILE", help="policy.so, policy.o or policy.ll")
-    parser.option("mcpu", default="generic", metavar="CPU", help="native, or a name of LLVM's (generic)")
-    parser.option("point", metavar="NAME", help="take open dimensions from this point's tensors")
-    parser.option("load", metavar="FILE.py", action="append", default=[], help="run this file first")
-    parser.option(
-        "shape", action="append", default=[], metavar="INPUT:1,38", help="fix the dimensions of an input"
-    )
-    parser.option(
-        "output", dest="outputs", action="append", default=[], metavar="NAME", help="answer this tensor"
-    )
-    parser.option("symbol", default="", metavar="NAME", help="the symbol of the .o (passpilot_policy)")
-    parser.option("include-dir", action="store_true", help="print the folder of passpilot_model.h and stop")
+    parser.add_fields(AotOptions)
     parser.traceback_option()
     return parser
 
@@ -107,6 +95,6 @@ def _compile(options: AotOptions, model: str, output: str) -> None:
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     name, _, dims = text.rpartition(":")
     parts = dims.split(",")
-    if not name or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
+    if not name or not all(map(whole_number, parts)):
         raise UsageError(f"aot: expected --shape=INPUT:1,38, got {text!r}")
     return name, tuple(map(int, parts))

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
-from passpilot.cli.parser import Parser, record
+from passpilot.cli.parser import Parser, flag, option, record, several
 from passpilot.features.point import find_point, find_table
 from passpilot.passes.points import search_point
 from passpilot.plugin.load import load_file
@@ -28,10 +28,10 @@ example:
 class FeaturesOptions(NamedTuple):
     """The command line of `passpilot features`."""
 
-    point: str
-    json: bool
-    proto: bool
-    load: tuple[str, ...]
+    point: str = option(metavar="NAME", default="inline", help="the decision point (inline)")
+    json: bool = flag("print one JSON object, specs in LLVM's form")
+    proto: bool = flag("print a .proto file: messages and a service getAdvice")
+    load: tuple[str, ...] = several(metavar="FILE.py", help="run this file first, show its features")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -57,12 +57,7 @@ def make_parser() -> Parser:
         description="Print what a decision point offers to a model: name, type and shape, meaning.",
         epilog=_EXAMPLE,
     )
-    parser.option("point", metavar="NAME", default="inline", help="the decision point (inline)")
-    parser.option("json", action="store_true", help="print one JSON object, specs in LLVM's form")
-    parser.option("proto", action="store_true", help="print a .proto file: messages and a service getAdvice")
-    parser.option(
-        "load", metavar="FILE.py", action="append", default=[], help="run this file first, show its features"
-    )
+    parser.add_fields(FeaturesOptions)
     parser.traceback_option()
     return parser
 

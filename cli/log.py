@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
-from passpilot.cli.parser import Parser, count_of, record
+from passpilot.cli.parser import Parser, argument, count_of, flag, option, record
 from passpilot.features.log.comparison import LogComparison
 from passpilot.features.log.reader import read_log
 from passpilot.features.log.shown import ShownDecision, Totals, columns, style_of
@@ -31,18 +31,22 @@ examples:
 class LogOptions(NamedTuple):
     """The command line of `passpilot log show`."""
 
-    files: tuple[str, ...]
-    json: bool
-    csv: bool
-    limit: int | None
+    files: tuple[str, ...] = argument(
+        "LOG", "a decision log of passpilot or of MLGO, or a folder: all *.log in it", nargs="+"
+    )
+    json: bool = flag("print one JSON object per decision, no summary")
+    csv: bool = flag("print a table for spreadsheets and pandas, no summary")
+    limit: int | None = option(
+        type=count_of("decisions"), metavar="N", help="print the first N decisions of each log"
+    )
 
 
 class LogDiffOptions(NamedTuple):
     """The command line of `passpilot log diff`."""
 
-    first: str
-    second: str
-    limit: int | None
+    first: str = argument("A", "a decision log")
+    second: str = argument("B", "another log of the same decision point")
+    limit: int | None = option(type=count_of("decisions"), metavar="N", help="print the first N differences")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -70,14 +74,6 @@ def make_parser() -> Parser:
         description="Print one line per decision of a log, and a summary.",
         epilog=_EXAMPLE,
     )
-    logs = "a decision log of passpilot or of MLGO, or a folder: all *.log in it"
-    show.add_argument("files", nargs="+", metavar="LOG", help=logs)
-    show.option("json", action="store_true", help="print one JSON object per decision, no summary")
-    show.option("csv", action="store_true", help="print a table for spreadsheets and pandas, no summary")
-    show.option(
-        "limit", type=count_of("decisions"), metavar="N", help="print the first N decisions of each log"
-    )
-    show.traceback_option()
     diff = commands.add_parser(
         "diff",
         help="print the decisions that two logs take differently",
@@ -85,10 +81,9 @@ def make_parser() -> Parser:
         "Decisions belong together if they have the same function, caller, callee, location and register.",
         epilog=_EXAMPLE,
     )
-    diff.add_argument("first", metavar="A", help="a decision log")
-    diff.add_argument("second", metavar="B", help="another log of the same decision point")
-    diff.option("limit", type=count_of("decisions"), metavar="N", help="print the first N differences")
-    diff.traceback_option()
+    for command, options in ((show, LogOptions), (diff, LogDiffOptions)):
+        command.add_fields(options)
+        command.traceback_option()
     return parser
 
 

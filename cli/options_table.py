@@ -8,30 +8,22 @@ in every compilation, so this module imports almost nothing.
 
 from __future__ import annotations
 
-from passpilot.features.catalogue import HOOKED
+from passpilot.features.catalogue import HOOKED, Row
 
 TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Final, Literal
 
+    from passpilot.features.catalogue import HookedPoint, Limit
+
     Door = Literal["opt", "llc", "mlir-opt", "attach", "compare", "cc", "plugin", "mlir-plugin"]
     Kind = Literal["text", "file", "policy", "choice", "seconds", "number", "count", "flag"]
 
-DOORS: Final[tuple[Door, ...]] = (
-    "opt",
-    "llc",
-    "mlir-opt",
-    "attach",
-    "compare",
-    "cc",
-    "plugin",
-    "mlir-plugin",
-)
-"""What takes options: commands (`cc` includes `c++`), and libpasspilot.so and libpasspilot_mlir.so."""
-
 COMPILING: Final[tuple[Door, ...]] = ("opt", "llc", "mlir-opt", "cc", "plugin", "mlir-plugin")
 
+DOORS: Final[tuple[Door, ...]] = (*COMPILING, "attach", "compare")
+"""What takes options: commands (`cc` includes `c++`), and libpasspilot.so and libpasspilot_mlir.so."""
 
 RUNNERS: Final = """\
 RUNNER is scheme:target[?key=value&...]: python:FILE:NAME, onnx:MODEL, aot:LIBRARY, pipe:BASE, grpc:HOST:PORT,
@@ -42,34 +34,21 @@ FILES: Final = ("onnx", "aot", "replay", "python")
 """Runner schemes whose target is a file."""
 
 
-class OptionRow:
+class OptionRow(Row):
     """An option that one or more doors take."""
 
-    __slots__ = ("doors", "help", "kind", "name", "several", "value", "wording")
-
-    def __init__(
-        self,
-        name: str,
-        value: str,
-        help_: str,
-        doors: tuple[Door, ...],
-        kind: Kind = "text",
-        *,
-        several: bool = False,
-        wording: Mapping[Door, tuple[str, str]] | None = None,
-    ) -> None:
-        self.name: Final = name
-        """The name without dashes, such as `on-error`."""
-        self.value: Final = value
-        """The word for the value in help texts; empty for a flag; for a choice, all choices joined by `|`."""
-        self.help: Final = help_
-        self.doors: Final = doors
-        self.kind: Final[Kind] = kind
-        """The kind of value; `seconds` are more than 0, a `count` is an integer, a `policy` @NAME or path."""
-        self.several: Final = several
-        """Whether all given values count, not only the last one."""
-        self.wording: Final[Mapping[Door, tuple[str, str]]] = wording or {}
-        """The value and help for doors where they differ."""
+    name: str
+    """The name without dashes, such as `on-error`."""
+    value: str
+    """The word for the value in help texts; empty for a flag; for a choice, all choices joined by `|`."""
+    help: str
+    doors: tuple[Door, ...]
+    kind: Kind = "text"
+    """The kind of value; `seconds` are more than 0, a `count` is an integer, a `policy` @NAME or path."""
+    several: bool = False
+    """Whether all given values count, not only the last one."""
+    wording: Mapping[Door, tuple[str, str]] = {}
+    """The value and help for doors where they differ."""
 
     def repeats(self, door: Door) -> bool:
         """Whether all values that a door gets count, not only the last one."""
@@ -96,49 +75,31 @@ class OptionRow:
 
 
 _IN_MLIR: Final[Mapping[str, Mapping[Door, tuple[str, str]]]] = {
-    "inline": {
-        "mlir-plugin": ("RUNNER", "ask RUNNER about each call that MLIR may inline"),
-    },
+    "inline": {"mlir-plugin": ("RUNNER", "ask RUNNER about each call that MLIR may inline")}
 }
 """The options of libpasspilot_mlir.so that have the name of one of LLVM's points."""
 
 
-def _points() -> tuple[OptionRow, ...]:
-    return tuple(
-        OptionRow(
-            row.name,
-            "RUNNER",
-            f"ask RUNNER {row.question}",
-            (
-                *(
-                    each
-                    for each in DOORS
-                    if each in (row.command, "compare", "cc", "plugin")
-                    or (each == "attach" and row.interactive)
-                ),
-                *_IN_MLIR.get(row.name, ()),
-            ),
-            wording={
-                "compare": ("RUNNER", f"compare RUNNER, asked {row.question}; may be repeated"),
-                **_IN_MLIR.get(row.name, {}),
-            },
-        )
-        for row in HOOKED.values()
+def _doors(row: HookedPoint, *more: Door) -> tuple[Door, ...]:
+    """The doors of a point's options."""
+    return tuple(door for door in DOORS if door in (row.command, "compare", "cc", "plugin", *more))
+
+
+def _point(row: HookedPoint) -> OptionRow:
+    """The option that gives one of LLVM's points its runner."""
+    in_mlir = _IN_MLIR.get(row.name, {})
+    attach: tuple[Door, ...] = ("attach",) if row.interactive else ()
+    compare = ("RUNNER", f"compare RUNNER, asked {row.question}; may be repeated")
+    doors = (*_doors(row, *attach), *in_mlir)
+    return OptionRow(
+        row.name, "RUNNER", f"ask RUNNER {row.question}", doors, wording={"compare": compare, **in_mlir}
     )
 
 
-def _limits() -> tuple[OptionRow, ...]:
-    return tuple(
-        OptionRow(
-            limit.option,
-            limit.value,
-            f"{limit.help} ({limit.default:g}); 0: no limit",
-            tuple(each for each in DOORS if each in (row.command, "compare", "cc", "plugin")),
-            "count" if limit.whole else "number",
-        )
-        for row in HOOKED.values()
-        if (limit := row.limit)
-    )
+def _limit(row: HookedPoint, limit: Limit) -> OptionRow:
+    """The option of a point's limit."""
+    text = f"{limit.help} ({limit.default:g}); 0: no limit"
+    return OptionRow(limit.option, limit.value, text, _doors(row), "count" if limit.whole else "number")
 
 
 _STATISTICS: Final = "", "print decisions and times, and LLVM's statistics"
@@ -146,7 +107,7 @@ _UNASKED: Final = "", "print what the advisors did, and why a runner was never a
 _TOLD: Final = "", "tell what the advisors did"
 
 TABLE: Final = (
-    *_points(),
+    *map(_point, HOOKED.values()),
     OptionRow(
         "advise",
         "POINT=RUNNER",
@@ -156,10 +117,7 @@ TABLE: Final = (
         wording={
             "compare": ("POINT=RUNNER", "compare RUNNER, asked at any decision point; may be repeated"),
             "llc": ("POINT=RUNNER", "ask RUNNER at a decision point"),
-            "plugin": (
-                "POINT=RUNNER",
-                "ask RUNNER at a decision point of any pass",
-            ),
+            "plugin": ("POINT=RUNNER", "ask RUNNER at a decision point of any pass"),
         },
     ),
     OptionRow(
@@ -185,10 +143,7 @@ TABLE: Final = (
         ("cc",),
     ),
     OptionRow(
-        "record",
-        "FOLDER",
-        "record what is compiled and linked, for passpilot corpus extract",
-        ("cc",),
+        "record", "FOLDER", "record what is compiled and linked, for passpilot corpus extract", ("cc",)
     ),
     OptionRow(
         "load",
@@ -247,7 +202,7 @@ TABLE: Final = (
             )
         },
     ),
-    *_limits(),
+    *(_limit(row, row.limit) for row in HOOKED.values() if row.limit),
     OptionRow(
         "stats",
         "",

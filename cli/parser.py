@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Parser`: parses command lines as LLVM's tools do: options with one or two dashes, errors of one line.
 
-A command declares its options once, as the fields of a named tuple: `option`, `flag`, `several` and `part`.
-`add_fields` adds them to the parser, `record` makes the named tuple of the parsed values. It is no dataclass,
-because `dataclasses` imports `inspect`, which takes a fifth of a command's start.
+A command declares its arguments once, as the fields of a named tuple, by `argument`, `option`, `flag`,
+`several` and `part`. `add_fields` adds them to the parser, `record` makes the named tuple of the parsed values.
+It is no dataclass, because `dataclasses` imports `inspect`, which takes a fifth of a command's start.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
-from passpilot.cli.numbers import finite_number, whole_number
 from passpilot.cli.options_table import options_of
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.failures import did_you_mean
+from passpilot.plugin.numbers import finite_number, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -96,14 +96,17 @@ class Parser(argparse.ArgumentParser):
         )
 
     def add_fields(self, kind: type[NamedTuple]) -> None:
-        """Add the options that the fields of a command's named tuple declare."""
+        """Add the arguments that the fields of a command's named tuple declare."""
         for field, declared in kind._field_defaults.items():
             if isinstance(declared, _Part):
                 with self.group(declared.title or "options"):
                     self.add_fields(declared.kind)
                 continue
             for names, keywords in [declared] if isinstance(declared, _Declaration) else declared:
-                self.option(*(names or (field.replace("_", "-"),)), dest=field, **keywords)
+                if names is None:
+                    self.add_argument(field, **keywords)
+                else:
+                    self.option(*(names or (field.replace("_", "-"),)), dest=field, **keywords)
 
     def table_options(self, door: Door) -> None:
         """Add the options of the options table that belong to this command, as the group "advice"."""
@@ -198,13 +201,19 @@ def _values(parsed: argparse.Namespace) -> dict[str, object]:
 
 
 class _Declaration(NamedTuple):
-    names: tuple[str, ...]
+    names: tuple[str, ...] | None
+    """None for an argument without a flag."""
     keywords: Mapping[str, object]
 
 
 class _Part(NamedTuple):
     kind: type[NamedTuple]
     title: str
+
+
+def argument(metavar: str, help_: str, **keywords: object) -> Any:
+    """Declares an argument without a flag, as the default of a named tuple's field."""
+    return _Declaration(None, {"metavar": metavar, "help": help_, **keywords})
 
 
 def option(*names: str, **keywords: object) -> Any:

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.outputs import prepare, quiet_pipe
-from passpilot.cli.parser import Parser, record
+from passpilot.cli.parser import Parser, argument, flag, record
 from passpilot.plugin.errors import Error
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.version import MAJOR
@@ -30,9 +30,9 @@ Without names, all policies of passpilot and of other installed packages are lis
 class PoliciesOptions(NamedTuple):
     """The command line of `passpilot policies`."""
 
-    policies: tuple[str, ...]
-    prepare: bool
-    compile: bool
+    policies: tuple[str, ...] = argument("POLICY", "@NAME, or a policy's folder", nargs="*")
+    prepare: bool = flag("compile the models now, not at the first use")
+    compile: bool = flag("compile the models into the policy's folder, for a package of it")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -56,10 +56,7 @@ def make_parser() -> Parser:
         description="List policies: their folders, what they are for, and the start of their model cards.",
         epilog=EPILOG,
     )
-    parser.add_argument("policies", nargs="*", metavar="POLICY", help="@NAME, or a policy's folder")
-    parser.option("prepare", action="store_true", help="compile the models now, not at the first use")
-    text = "compile the models into the policy's folder, for a package of it"
-    parser.option("compile", action="store_true", help=text)
+    parser.add_fields(PoliciesOptions)
     parser.traceback_option()
     return parser
 

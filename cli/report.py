@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
-from passpilot.cli.parser import Parser, count_of, record
+from passpilot.cli.parser import Parser, argument, count_of, option, record
 from passpilot.plugin.errors import InputError, UsageError, restated
 
 if TYPE_CHECKING:
@@ -28,12 +28,20 @@ examples:
 class ReportOptions(NamedTuple):
     """The command line of `passpilot report`."""
 
-    files: tuple[str, ...]
-    output: str
-    title: str
-    before: str
-    after: str
-    limit: int | None
+    files: tuple[str, ...] = argument(
+        "FILE", "a decision log, a folder of logs, a decision file, or the JSON of a result", nargs="+"
+    )
+    output: str = option("o", default="", metavar="PAGE.html", help="the page; - for standard output")
+    title: str = option(default="", metavar="TEXT", help="the title of the page")
+    before: str = option(
+        default="", metavar="OBJECT", help="show the functions of this object or program ..."
+    )
+    after: str = option(default="", metavar="OBJECT", help="... beside those of this one")
+    limit: int | None = option(
+        type=count_of("decisions or functions"),
+        metavar="N",
+        help=f"hold N decisions of each run ({MOST_DECISIONS:,}), or print N functions; totals count all",
+    )
 
 
 def main(argv: Sequence[str]) -> int:
@@ -61,15 +69,7 @@ def make_parser() -> Parser:
         "most come first.",
         epilog=_EXAMPLE,
     )
-    files = "a decision log, a folder of logs, a decision file, or the JSON of a result"
-    parser.add_argument("files", nargs="+", metavar="FILE", help=files)
-    add = parser.option
-    add("o", dest="output", default="", metavar="PAGE.html", help="the page; - for standard output")
-    add("title", default="", metavar="TEXT", help="the title of the page")
-    add("before", default="", metavar="OBJECT", help="show the functions of this object or program ...")
-    add("after", default="", metavar="OBJECT", help="... beside those of this one")
-    limit = f"hold N decisions of each run ({MOST_DECISIONS:,}), or print N functions; totals count all"
-    add("limit", type=count_of("decisions or functions"), metavar="N", help=limit)
+    parser.add_fields(ReportOptions)
     parser.traceback_option()
     return parser
 

@@ -13,7 +13,7 @@ import threading
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.outputs import prepare
-from passpilot.cli.parser import Parser, record
+from passpilot.cli.parser import SECONDS, Parser, argument, flag, option, record, several
 from passpilot.passes.points import search_point
 from passpilot.plugin.extras import needs
 from passpilot.plugin.failures import for_terminal
@@ -32,17 +32,19 @@ _PATIENCE: Final = 1.0
 class ServeOptions(NamedTuple):
     """The command line of `passpilot serve`; either `pipe` or `grpc` is None."""
 
-    runner: str
-    pipe: str | None
-    grpc: str | None
-    load: tuple[str, ...]
-    once: bool
-    point: str
-    timeout: float
-    token: str | None
-    tls_cert: str | None
-    tls_key: str | None
-    verbose: bool
+    runner: str = argument("RUNNER", "the runner, such as python:policy.py:decide")
+    pipe: str | None = option(metavar="BASE", help="answer at the FIFOs BASE.in and BASE.out")
+    grpc: str | None = option(
+        metavar="[HOST:]PORT", help="the port (of 127.0.0.1); 0: take and print a free one"
+    )
+    load: tuple[str, ...] = several(metavar="FILE.py", help="run this file first")
+    once: bool = flag("end after one client")
+    point: str = option(metavar="NAME", default="inline", help="the decision point (inline)")
+    timeout: float = option(metavar="S", type=SECONDS, default=10.0, help="seconds per message (10)")
+    token: str | None = option(metavar="TEXT|@FILE", help="gRPC: answer only clients that send this token")
+    tls_cert: str | None = option(metavar="FILE", help="gRPC: use TLS with this certificate (PEM)")
+    tls_key: str | None = option(metavar="FILE", help="gRPC: the private key of the certificate (PEM)")
+    verbose: bool = flag("print a line at the beginning and the end of each session")
 
 
 def make_parser() -> Parser:
@@ -58,22 +60,7 @@ def make_parser() -> Parser:
         "SIGTERM, Ctrl-C and SIGHUP end it with exit code 0. If the last two are ignored at the start, as\n"
         "with nohup or & in a script, only SIGTERM ends it.",
     )
-    add = parser.option
-    parser.add_argument("runner", metavar="RUNNER", help="the runner, such as python:policy.py:decide")
-    add("pipe", metavar="BASE", help="answer at the FIFOs BASE.in and BASE.out")
-    add(
-        "grpc",
-        metavar="[HOST:]PORT",
-        help="the port (of 127.0.0.1); 0: take and print a free one",
-    )
-    add("load", metavar="FILE.py", action="append", default=[], help="run this file first")
-    add("once", action="store_true", help="end after one client")
-    add("point", metavar="NAME", default="inline", help="the decision point (inline)")
-    add("timeout", metavar="S", type=float, default=10.0, help="seconds per message (10)")
-    add("token", metavar="TEXT|@FILE", help="gRPC: answer only clients that send this token")
-    add("tls-cert", metavar="FILE", help="gRPC: use TLS with this certificate (PEM)")
-    add("tls-key", metavar="FILE", help="gRPC: the private key of the certificate (PEM)")
-    add("verbose", action="store_true", help="print a line at the beginning and the end of each session")
+    parser.add_fields(ServeOptions)
     parser.traceback_option()
     return parser
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import os
 import secrets
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from passpilot.cli.parser import Parser, record
+from passpilot.cli.parser import SECONDS, Parser, count_of, flag, option, record, several
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.extras import needs
 from passpilot.runners.serving.stop import stop_signals
@@ -20,20 +19,40 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+_MOST: Final = max(8, 2 * (os.cpu_count() or 1))
+
+
 class ServeCompilerOptions(NamedTuple):
     """The command line of `passpilot serve-compiler`."""
 
-    grpc: str
-    corpus: str | None
-    load: tuple[str, ...]
-    timeout: float
-    compile_timeout: float
-    episodes: int
-    token: str | None
-    no_token: bool
-    allow_files: bool
-    tls_cert: str | None
-    tls_key: str | None
+    grpc: str = option(
+        metavar="[HOST:]PORT",
+        required=True,
+        help="the port, without HOST for this machine only; 0: take and print a free one",
+    )
+    corpus: str | None = option(metavar="DIR", help="let agents name modules in this folder")
+    load: tuple[str, ...] = several(metavar="FILE.py", help="register the features in this file")
+    timeout: float = option(
+        metavar="S", type=SECONDS, default=60.0, help="seconds for each action of an agent (60)"
+    )
+    compile_timeout: float = option(
+        metavar="S", type=SECONDS, default=300.0, help="seconds for each step of LLVM (300)"
+    )
+    episodes: int = option(
+        metavar="N",
+        type=count_of("episodes", 1),
+        default=_MOST,
+        help=f"the most episodes at a time ({_MOST})",
+    )
+    token: str | None = option(
+        metavar="TEXT|@FILE", help="the token that agents must send (a random one, printed)"
+    )
+    no_token: bool = flag("answer everybody who reaches the port")
+    allow_files: bool = flag(
+        "let modules and pipelines of agents read and write files, with the rights of the service"
+    )
+    tls_cert: str | None = option(metavar="FILE", help="use TLS with this certificate (PEM)")
+    tls_key: str | None = option(metavar="FILE", help="the private key of the certificate (PEM)")
 
 
 def make_parser() -> Parser:
@@ -49,21 +68,7 @@ def make_parser() -> Parser:
         "SIGTERM, Ctrl-C and SIGHUP end it with exit code 0. If the last two are ignored at the start, as\n"
         "with nohup or & in a script, only SIGTERM ends it.",
     )
-    add = parser.option
-    where = "the port, without HOST for this machine only; 0: take and print a free one"
-    add("grpc", metavar="[HOST:]PORT", required=True, help=where)
-    add("corpus", metavar="DIR", help="let agents name modules in this folder")
-    add("load", metavar="FILE.py", action="append", default=[], help="register the features in this file")
-    add("timeout", metavar="S", type=float, default=60.0, help="seconds for each action of an agent (60)")
-    add("compile-timeout", metavar="S", type=float, default=300.0, help="seconds for each step of LLVM (300)")
-    most = max(8, 2 * (os.cpu_count() or 1))
-    add("episodes", metavar="N", type=int, default=most, help=f"the most episodes at a time ({most})")
-    add("token", metavar="TEXT|@FILE", help="the token that agents must send (a random one, printed)")
-    add("no-token", action="store_true", help="answer everybody who reaches the port")
-    files = "let modules and pipelines of agents read and write files, with the rights of the service"
-    add("allow-files", action="store_true", help=files)
-    add("tls-cert", metavar="FILE", help="use TLS with this certificate (PEM)")
-    add("tls-key", metavar="FILE", help="the private key of the certificate (PEM)")
+    parser.add_fields(ServeCompilerOptions)
     parser.traceback_option()
     return parser
 
@@ -80,11 +85,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parsed(argv: Sequence[str] | None) -> ServeCompilerOptions:
     options = record(ServeCompilerOptions, make_parser().values(argv))
-    for name in ("timeout", "compile_timeout", "episodes"):
-        value = getattr(options, name)
-        if not 0 < value < math.inf:
-            flag = f"--{name.replace('_', '-')}"
-            raise UsageError(f"serve-compiler: {flag}: expected a number of more than 0, got {value}")
     if options.no_token and options.token is not None:
         raise UsageError("serve-compiler: expected --token or --no-token, got both")
     return options

@@ -21,7 +21,7 @@ else:
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
-class _Row:
+class Row:
     """Base of the catalogue's immutable rows, whose annotations are their fields: a light dataclass."""
 
     def __init__(self, *values: object, **fields: object) -> None:
@@ -31,7 +31,7 @@ class _Row:
         raise AttributeError(f"catalogue: {type(self).__name__}.{name}: expected to be read, got a change")
 
 
-class Limit(_Row):
+class Limit(Row):
     """The option that limits what a runner may do at a point."""
 
     option: str
@@ -49,7 +49,7 @@ class Limit(_Row):
         return self.option.replace("-", "_")
 
 
-class LogStyle(_Row):
+class LogStyle(Row):
     """How `passpilot log` shows the decisions of a point."""
 
     words: Mapping[int, str] = {}
@@ -62,7 +62,7 @@ class LogStyle(_Row):
     """The width of the advice column in characters."""
 
 
-class Interactive(_Row):
+class Interactive(Row):
     """The flags that make an unmodified compiler ask over LLVM's interactive channel."""
 
     flags: tuple[str, ...]
@@ -73,7 +73,7 @@ class Interactive(_Row):
     """The flag that lifts a limit of LLVM's own; added unless the user sets it."""
 
 
-class HookedPoint(_Row):
+class HookedPoint(Row):
     """A decision inside LLVM, where a hook in C++ asks."""
 
     name: str

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 
 from passpilot.cli.cc.clang_arguments import WITH_VALUE
-from passpilot.cli.numbers import finite_number, whole_number
 from passpilot.cli.options_table import FILES, RUNNERS, OptionRow, options_of
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.numbers import finite_number, whole_number
 
 TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from passpilot.features.catalogue import emit_points
 from passpilot.passes.advisor import Advisor
@@ -29,8 +29,6 @@ from passpilot.plugin.extras import install, needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from llvmlite.binding import ModuleRef
 
     from passpilot.passes.advisor import Advisor
 
@@ -57,27 +55,6 @@ class _Advised:
 
 _ACTIVE: Final[ContextVar[_Advised | None]] = ContextVar("_ACTIVE", default=None)
 """The innermost block of this context; None also while passpilot compiles one of its libraries."""
-
-
-class _CodegenPassManager(Protocol):
-    def add_refprune_pass(self, flags: int) -> None: ...
-
-    def run(self, module: ModuleRef, builder: object) -> None: ...
-
-
-class _Codegen(Protocol):
-    """The members of `numba.core.codegen.JITCPUCodegen` that we use."""
-
-    _library_class: type
-    _tm_features: str
-    _loopvect: bool
-    _opt_level: int
-
-    def _get_host_cpu_name(self) -> str: ...
-
-    def _module_pass_manager(self, **options: object) -> tuple[_CodegenPassManager, object]: ...
-
-    def magic_tuple(self) -> tuple[object, ...]: ...
 
 
 @contextmanager
@@ -109,11 +86,10 @@ def advised_numba(
     with _may_idle(advisors):
         with _LOCK:
             _enter(codegen)
-        token = _ACTIVE.set(active)
         try:
-            yield
+            with _advice(active):
+                yield
         finally:
-            _ACTIVE.reset(token)
             with _LOCK:
                 _leave(codegen)
     if active.compiled.is_set():
@@ -141,7 +117,7 @@ def _may_idle(advisors: Sequence[Advisor]) -> Iterator[None]:
 _blocks = 0
 
 
-def _enter(codegen: _Codegen) -> None:
+def _enter(codegen: Any) -> None:
     """Install our library class in the codegen when the first block begins."""
     global _blocks
     if _blocks == 0:
@@ -153,11 +129,11 @@ def _enter(codegen: _Codegen) -> None:
             return original() if active is None else (*original(), active.key)
 
         codegen._library_class = _library_class()
-        codegen.magic_tuple = magic_tuple  # type: ignore[method-assign]
+        codegen.magic_tuple = magic_tuple
     _blocks += 1
 
 
-def _leave(codegen: _Codegen) -> None:
+def _leave(codegen: Any) -> None:
     """Remove our library class when the last block ends."""
     global _blocks
     _blocks -= 1
@@ -165,7 +141,7 @@ def _leave(codegen: _Codegen) -> None:
         del codegen._library_class, codegen.magic_tuple  # uncovers the attributes of the codegen's class
 
 
-def _codegen() -> _Codegen:
+def _codegen() -> Any:
     """The codegen of Numba's CPU target.
 
     Raises:
@@ -184,22 +160,7 @@ def _codegen() -> _Codegen:
         )
     with import_module("numba.core.compiler_lock").global_compiler_lock:
         context.refresh()  # compiles Numba's run time, once per process, without advisors
-    return cast("_Codegen", codegen)
-
-
-class _Library(Protocol):
-    """The members of `numba.core.codegen.JITCodeLibrary` that we use."""
-
-    _codegen: _Codegen
-    _final_module: ModuleRef
-    _object_caching_enabled: bool
-    _disable_inspection: bool
-    _compiled: bool
-    _compiled_object: bytes | None
-
-    def enable_object_caching(self) -> None: ...
-
-    def _set_compiled_object(self, value: bytes) -> None: ...
+    return codegen
 
 
 @cache
@@ -213,8 +174,8 @@ def _library_class() -> type:
                 super()._optimize_final_module()  # type: ignore[no-untyped-call]
                 return
             active.compiled.set()
-            with _alone():
-                _optimize(cast("_Library", self), active)
+            with _advice(None):
+                _optimize(self, active)
 
         def _finalize_final_module(self) -> None:
             finalize = super()._finalize_final_module
@@ -222,25 +183,31 @@ def _library_class() -> type:
             if active is None or not (advisors := active.of("emit")):
                 finalize()  # type: ignore[no-untyped-call]
                 return
-            library = cast("_Library", self)
-            with _alone():
-                code = _emit(library, advisors)
-            _load(library, code, finalize)
+            codegen: Any = self._codegen
+            with _advice(None):
+                code = emit(
+                    self._final_module,
+                    advisors=advisors,
+                    mcpu=codegen._get_host_cpu_name(),
+                    mattr=codegen._tm_features,
+                    opt_level=int(import_module("numba.core.config").OPT),
+                )
+            _load(self, code, finalize)
 
     return AdvisedCodeLibrary
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    """Switches advice off while passpilot compiles, so that a policy may itself use Numba."""
-    token = _ACTIVE.set(None)
+def _advice(active: _Advised | None) -> Iterator[None]:
+    """Advise what Numba compiles in the block; with None nothing, since a policy may itself use Numba."""
+    token = _ACTIVE.set(active)
     try:
         yield
     finally:
         _ACTIVE.reset(token)
 
 
-def _optimize(library: _Library, active: _Advised) -> None:
+def _optimize(library: Any, active: _Advised) -> None:
     """Repeats Numba's steps, with our pipeline in place of its -O3.
 
     Source: CPUCodeLibrary._optimize_final_module of Numba 0.68.
@@ -259,23 +226,12 @@ def _optimize(library: _Library, active: _Advised) -> None:
     _run(library, loop_vectorize=False, slp_vectorize=False, opt=0)  # for its reference pruning only
 
 
-def _run(library: _Library, **options: object) -> None:
+def _run(library: Any, **options: object) -> None:
     manager, builder = library._codegen._module_pass_manager(**options)
     manager.run(library._final_module, builder)
 
 
-def _emit(library: _Library, advisors: Sequence[Advisor]) -> bytes:
-    codegen = library._codegen
-    return emit(
-        library._final_module,
-        advisors=advisors,
-        mcpu=codegen._get_host_cpu_name(),
-        mattr=codegen._tm_features,
-        opt_level=int(import_module("numba.core.config").OPT),
-    )
-
-
-def _load(library: _Library, code: bytes, finalize: Callable[[], None]) -> None:
+def _load(library: Any, code: bytes, finalize: Callable[[], None]) -> None:
     """Finalize a library with `code` in place of the code of Numba's LLVM.
 
     `code` is passed to Numba's JIT like an object from the disk cache, and may be cached afterwards.

@@ -89,7 +89,7 @@ WRONG: Final = {
     "serve const:1 --pipe ch --tls-cert=x": "--tls-cert: expected --grpc with it, got --pipe",
     "serve const:1 --pipe ch --tls-key=x": "--tls-key: expected --grpc with it, got --pipe",
     "serve-compiler --grpc=0 --token=x --no-token": "expected --token or --no-token, got both",
-    "serve-compiler --grpc=0 --timeout=inf": "--timeout: expected a number of more than 0, got inf",
+    "serve-compiler --grpc=0 --timeout=inf": "-timeout: expected a number of seconds above 0, got 'inf'",
     "aot m.onnx": "aot: expected MODEL.onnx and -o policy.so, .o or .ll",
     "aot -o m.so": "aot: expected MODEL.onnx and -o policy.so, .o or .ll",
     "aot m.onnx -o m.so --symbol=mine": "aot: expected --symbol with -o policy.o and a name of C's",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads the numbers of command lines and variables; `parser` and `passpilot cc` use it."""
+"""Reads the numbers that users write: in options, in variables, in the values of runner specs."""
 
 from __future__ import annotations
 
