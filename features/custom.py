@@ -25,7 +25,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from passpilot.features.point import Feature, current_name, find_point, is_known, point_names
-from passpilot.features.spec import TensorSpec
+from passpilot.features.spec import TensorSpec, shortened
 from passpilot.plugin.errors import FeatureError
 from passpilot.plugin.origin import definition_origin
 from passpilot.plugin.registry import Registry
@@ -231,11 +231,6 @@ def _fits(array: NDArray[np.generic], owner: CustomFeature) -> bool:
 
 
 def _misfit(owner: CustomFeature, value: object, what: str = "") -> FeatureError:
-    got = f"{what} of {type(value).__name__}" if what else f"{type(value).__name__} {_shortened(value)}"
+    got = f"{what} of {type(value).__name__}" if what else f"{type(value).__name__} {shortened(repr(value))}"
     who = f"feature {owner.spec.name!r} at {owner.origin}"
     return FeatureError(f"{who}: expected a value for {owner.spec}, got {got}")
-
-
-def _shortened(value: object, limit: int = 80) -> str:
-    text = repr(value)
-    return text if len(text) <= limit else f"{text[:limit]}..."

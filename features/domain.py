@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 
+from passpilot.features.spec import shortened
 from passpilot.plugin.errors import AdviceError
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     Tensors: TypeAlias = Mapping[str, NDArray[np.generic]]
 
-_LONGEST: Final = 80
 _PLAIN: Final = (int, float, bool)
 
 
@@ -125,5 +125,4 @@ def _refused(expected: str, answer: object, hint: str) -> AdviceError:
         text = repr(answer)
     except Exception:  # noqa: BLE001  (an answer whose repr() fails is still refused)
         text = "that cannot be shown"
-    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-    return AdviceError(f"advice: expected {expected}, got {type(answer).__name__} {text}; {hint}")
+    return AdviceError(f"advice: expected {expected}, got {type(answer).__name__} {shortened(text)}; {hint}")

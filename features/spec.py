@@ -25,7 +25,6 @@ MAX_BYTES: Final = 1 << 30
 
 _MOST_DIMENSIONS: Final = 32
 """The most dimensions that every version of numpy supports."""
-_LONGEST: Final = 120
 
 
 class _Scalar(NamedTuple):
@@ -210,5 +209,9 @@ def by_name(specs: Iterable[TensorSpec]) -> Mapping[str, TensorSpec]:
 
 def _refused(name: str | None, expected: str, got: str) -> FeatureError:
     who = "tensor" if name is None else f"tensor {name!r}"
-    got = got if len(got) <= _LONGEST else f"{got[:_LONGEST]}..."
-    return FeatureError(f"{who}: expected {expected}, got {got}")
+    return FeatureError(f"{who}: expected {expected}, got {shortened(got, 120)}")
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """At most this many characters of a text, for messages."""
+    return text if len(text) <= most else f"{text[:most]}..."

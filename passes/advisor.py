@@ -40,8 +40,7 @@ from passpilot.plugin.version import MAJOR
 from passpilot.runners.base import Runner, own_features
 from passpilot.runners.native import NativeRunner, core_point, core_spec, spec_of
 from passpilot.runners.plurals import count_line
-from passpilot.runners.remote.absent import make_runner_or_absent
-from passpilot.runners.remote.peer import RemoteRunner
+from passpilot.runners.remote.peer import RemoteRunner, make_runner_or_absent
 from passpilot.runners.spec import shown
 
 if TYPE_CHECKING:

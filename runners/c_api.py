@@ -22,7 +22,7 @@ from passpilot.plugin.embedded import TEXT, end, fill, load, told_warnings, trac
 from passpilot.plugin.errors import AdviceError, PolicyError
 from passpilot.plugin.failures import describe_failure
 from passpilot.runners.base import Runner, tensor_views
-from passpilot.runners.remote.absent import make_runner_or_absent
+from passpilot.runners.remote.peer import make_runner_or_absent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -40,7 +40,7 @@ class LogComparison:
             raise LogError(f"logs {first} and {second}: expected two of one decision point, got {points}")
         self.style = styles[0]
         sides = [
-            dict(_placed(ShownDecision(each, style) for each in reader))
+            dict(_placed(ShownDecision(decision, style) for decision in reader))
             for reader, style in zip(readers, styles, strict=True)
         ]
         both = sides[0].keys() & sides[1].keys()
@@ -48,9 +48,9 @@ class LogComparison:
         self.only_first = len(sides[0]) - len(both)
         self.only_second = len(sides[1]) - len(both)
         self.differences = [
-            Difference(each, sides[1][key])
-            for key, each in sides[0].items()
-            if key in both and each.advice != sides[1][key].advice
+            Difference(decision, sides[1][key])
+            for key, decision in sides[0].items()
+            if key in both and decision.advice != sides[1][key].advice
         ]
         """The common decisions with different advice, in the first log's order."""
 
@@ -66,8 +66,8 @@ class LogComparison:
 def _placed(decisions: Iterator[ShownDecision]) -> Iterator[tuple[tuple[object, ...], ShownDecision]]:
     """The decisions by place and by number among those of the same place."""
     seen: Counter[tuple[str, ...]] = Counter()
-    for each in decisions:
-        at = each.observation
+    for decision in decisions:
+        at = decision.observation
         place = (at.context, at.caller, at.callee, at.location, at.register)
-        yield (*place, seen[place]), each
+        yield (*place, seen[place]), decision
         seen[place] += 1

@@ -87,8 +87,8 @@ def compile_graph(graph: Graph, processor: Processor, symbol: str = SYMBOL) -> M
     Raises:
         ModelError: a node cannot be compiled.
     """
-    made = _Builder(graph, processor, symbol).build()
-    module = Module.read(made, name=symbol, mtriple=processor.triple, for_codegen=True)
+    built = _Builder(graph, processor, symbol).build()
+    module = Module.read(built, name=symbol, mtriple=processor.triple, for_codegen=True)
     options = _core.PipelineOptions()
     options.cpu, options.features = processor.name, processor.attributes
     module._core.optimize("default<O3>", [], None, options)
@@ -148,30 +148,31 @@ class _Builder:
 
     def build(self) -> ir.Module:
         run, arena = self._run()
-        self._describe(
-            self._create(arena), self._evaluate(run), self._nothing(2, "switch_context"), self._destroy(arena)
-        )
+        self._describe(self._create(arena), self._evaluate(run), self._switch_context(), self._destroy(arena))
         return self.module
 
     def _run(self) -> tuple[ir.Function, int]:
         """The model's function of arena, output block and inputs, none of which overlap; the arena's size."""
         kind = ir.FunctionType(I32, [POINTER] * (2 + len(self.graph.inputs)))
-        run = ir.Function(self.module, kind, f"{INTERNAL}run")
-        run.linkage = "internal"
+        run, builder = self._function(kind, "run")
         run.attributes.add("noinline")
-        run.attributes.add("nounwind")
         for argument in run.args:
             argument.add_attribute("noalias")
-        builder = ir.IRBuilder(run.append_basic_block("entry"))
         body = run.append_basic_block("model")
         builder.branch(body)
         builder.position_at_end(body)
         arena, block, *places = run.args
         inputs = {
-            each.name: Buffer(place, each.dtype, each.shape)
-            for each, place in zip(self.graph.inputs, places, strict=True)
+            tensor.name: Buffer(place, tensor.dtype, tensor.shape)
+            for tensor, place in zip(self.graph.inputs, places, strict=True)
         }
-        graph, results = self.graph, self._results(builder, block)
+        results = {
+            tensor.name: Buffer(
+                builder.gep(block, [I64(offset)], source_etype=I8), tensor.dtype, tensor.shape
+            )
+            for tensor, offset in zip(self.graph.outputs, self._offsets(), strict=False)
+        }
+        graph = self.graph
         emitter = Emitter(builder, arena, graph.specs, graph.known, inputs, results)
         emitter.wide = self.processor.wide
         for node in graph.nodes:
@@ -179,14 +180,6 @@ class _Builder:
         emitter.finish()
         builder.ret(emitter.status())
         return run, emitter.arena_size
-
-    def _results(self, builder: ir.IRBuilder, block: ir.Value) -> dict[str, Buffer]:
-        return {
-            tensor.name: Buffer(
-                builder.gep(block, [I64(offset)], source_etype=I8), tensor.dtype, tensor.shape
-            )
-            for tensor, offset in zip(self.graph.outputs, self._offsets(), strict=False)
-        }
 
     def _offsets(self) -> list[int]:
         """The outputs' byte offsets in the output block, then the block's size."""
@@ -196,14 +189,14 @@ class _Builder:
             offsets.append(offsets[-1] + -(-size // 8) * 8)
         return offsets
 
-    def _function(self, result: ir.Type, count: int, name: str) -> tuple[ir.Function, ir.IRBuilder]:
-        made = ir.Function(self.module, ir.FunctionType(result, [POINTER] * count), f"{INTERNAL}{name}")
-        made.linkage = "internal"
-        made.attributes.add("nounwind")
-        return made, ir.IRBuilder(made.append_basic_block("entry"))
+    def _function(self, kind: ir.FunctionType, name: str) -> tuple[ir.Function, ir.IRBuilder]:
+        function = ir.Function(self.module, kind, f"{INTERNAL}{name}")
+        function.linkage = "internal"
+        function.attributes.add("nounwind")
+        return function, ir.IRBuilder(function.append_basic_block("entry"))
 
     def _create(self, arena: int) -> ir.Function:
-        create, builder = self._function(POINTER, 0, "create")
+        create, builder = self._function(ir.FunctionType(POINTER, []), "create")
         if arena:
             allocate = ir.Function(self.module, ir.FunctionType(POINTER, [I64, I64]), "aligned_alloc")
             builder.ret(builder.call(allocate, [I64(64), I64(arena)]))
@@ -212,21 +205,20 @@ class _Builder:
         return create
 
     def _destroy(self, arena: int) -> ir.Function:
-        if not arena:
-            return self._nothing(1, "destroy")
-        destroy, builder = self._function(ir.VoidType(), 1, "destroy")
-        free = ir.Function(self.module, ir.FunctionType(ir.VoidType(), [POINTER]), "free")
-        builder.call(free, destroy.args)
+        destroy, builder = self._function(ir.FunctionType(ir.VoidType(), [POINTER]), "destroy")
+        if arena:
+            free = ir.Function(self.module, destroy.ftype, "free")
+            builder.call(free, destroy.args)
         builder.ret_void()
         return destroy
 
-    def _nothing(self, count: int, name: str) -> ir.Function:
-        made, builder = self._function(ir.VoidType(), count, name)
+    def _switch_context(self) -> ir.Function:
+        switch, builder = self._function(ir.FunctionType(ir.VoidType(), [POINTER] * 2), "switch_context")
         builder.ret_void()
-        return made
+        return switch
 
     def _evaluate(self, run: ir.Function) -> ir.Function:
-        evaluate, builder = self._function(I32, 3, "evaluate")
+        evaluate, builder = self._function(ir.FunctionType(I32, [POINTER] * 3), "evaluate")
         context, inputs, output = evaluate.args
         places = [
             builder.load(builder.gep(inputs, [I64(at)], source_etype=POINTER), typ=POINTER)
@@ -237,21 +229,21 @@ class _Builder:
 
     def _global(self, name: str, value: ir.Constant) -> ir.GlobalVariable:
         unique = self.module.get_unique_name(f"{INTERNAL}{name}")
-        made = ir.GlobalVariable(self.module, value.type, unique)
-        made.linkage, made.global_constant, made.initializer = "internal", True, value
-        return made
+        constant = ir.GlobalVariable(self.module, value.type, unique)
+        constant.linkage, constant.global_constant, constant.initializer = "internal", True, value
+        return constant
 
     def _text(self, text: str) -> ir.GlobalVariable:
         data = bytearray(text.encode() + b"\0")
         return self._global("text", ir.Constant(ir.ArrayType(I8, len(data)), data))
 
     def _tensors(self, tensors: Sequence[Tensor], offsets: Sequence[int]) -> ir.GlobalVariable:
-        rows = [self._tensor(each, offset) for each, offset in zip(tensors, offsets, strict=False)]
+        rows = [self._tensor(tensor, offset) for tensor, offset in zip(tensors, offsets, strict=False)]
         return self._global("tensors", ir.Constant(ir.ArrayType(_TENSOR, len(rows)), rows))
 
     def _tensor(self, tensor: Tensor, offset: int) -> ir.Constant:
         rank = len(tensor.shape)
-        shape = ir.Constant(ir.ArrayType(I64, rank), [I64(each) for each in tensor.shape])
+        shape = ir.Constant(ir.ArrayType(I64, rank), [I64(size) for size in tensor.shape])
         kind = helper.np_dtype_to_tensor_dtype(tensor.dtype)
         name, columns = self._text(tensor.name), self._text(",".join(tensor.columns))
         return ir.Constant(_TENSOR, [name, self._global("shape", shape), rank, int(kind), offset, columns])
@@ -259,15 +251,15 @@ class _Builder:
     def _describe(self, *functions: ir.Function) -> None:
         """The public constant."""
         graph, processor, offsets = self.graph, self.processor, self._offsets()
-        head = [I32(each) for each in (ABI, len(graph.inputs), len(graph.outputs), 0)]
+        head = [I32(number) for number in (ABI, len(graph.inputs), len(graph.outputs), 0)]
         nowhere = [0] * len(graph.inputs)
         tensors = [self._tensors(graph.inputs, nowhere), self._tensors(graph.outputs, offsets)]
         texts = (graph.digest, processor.triple, processor.name, ",".join(processor.features))
         fields = [*head, *tensors, ir.Constant(I64, offsets[-1]), *map(self._text, texts), *functions]
-        kinds = [POINTER if isinstance(each, ir.GlobalValue) else each.type for each in fields]
+        kinds = [POINTER if isinstance(field, ir.GlobalValue) else field.type for field in fields]
         value = ir.Constant(ir.LiteralStructType(kinds), fields)
-        made = ir.GlobalVariable(self.module, value.type, self.symbol)
-        made.global_constant, made.initializer, made.align = True, value, 8
+        model = ir.GlobalVariable(self.module, value.type, self.symbol)
+        model.global_constant, model.initializer, model.align = True, value, 8
 
 
 def file_kind(path: str) -> str:

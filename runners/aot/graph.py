@@ -114,10 +114,10 @@ def read_graph(path: str, choices: Choices) -> Graph:
     known = {name: array for name, array in values.items() if name not in varying}
     nodes = _without_strings(nodes, specs, outputs)
     _check_types(nodes, specs)
-    made = tuple(Tensor(name, *specs[name]) for name in outputs)
-    for tensor in made:
+    results = tuple(Tensor(name, *specs[name]) for name in outputs)
+    for tensor in results:
         _check_type(tensor, "output", path)
-    return Graph(inputs, made, nodes, specs, known, hashlib.sha256(data).hexdigest())
+    return Graph(inputs, results, nodes, specs, known, hashlib.sha256(data).hexdigest())
 
 
 def _read(path: str) -> tuple[bytes, onnx.ModelProto]:
@@ -133,11 +133,11 @@ def _check_texts(message: Message, path: str) -> None:
     for row, value in message.ListFields():
         if row.type not in (row.TYPE_STRING, row.TYPE_MESSAGE):
             continue
-        for each in [value] if isinstance(value, (str, bytes, Message)) else value:
-            if isinstance(each, bytes):
-                raise ModelError(f"model {path}: {row.name}: expected a text in UTF-8, got {each[:60]!r}")
-            if isinstance(each, Message):
-                _check_texts(each, path)
+        for item in [value] if isinstance(value, (str, bytes, Message)) else value:
+            if isinstance(item, bytes):
+                raise ModelError(f"model {path}: {row.name}: expected a text in UTF-8, got {item[:60]!r}")
+            if isinstance(item, Message):
+                _check_texts(item, path)
 
 
 def _constants(graph: onnx.GraphProto, path: str) -> dict[str, Array]:
@@ -167,8 +167,8 @@ def _line(error: Exception) -> str:
 
 
 def _outputs(graph: onnx.GraphProto, chosen: Sequence[str], path: str) -> tuple[str, ...]:
-    made = {name for node in graph.node for name in node.output if name}
-    known = made | {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    computed = {name for node in graph.node for name in node.output if name}
+    known = computed | {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     declared = [value.name for value in graph.output]
     for name in chosen:
         if name not in known:
@@ -199,37 +199,22 @@ def _moving(nodes: Iterable[onnx.NodeProto], inputs: set[str]) -> list[onnx.Node
     moving = []
     for node in nodes:
         depends = varying.intersection(node.input) and node.op_type not in _FOLDED
-        if depends or node.op_type.removesuffix("Like") in _RANDOM or _has_graph(node):
+        holds_graph = any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
+        if depends or node.op_type.removesuffix("Like") in _RANDOM or holds_graph:
             varying.update(filter(None, node.output))
             moving.append(node)
     return moving
 
 
-def _has_graph(node: onnx.NodeProto) -> bool:
-    return any(
-        attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
-        for attribute in node.attribute
-    )
-
-
 def _node(node: onnx.NodeProto, versions: Mapping[str, int]) -> Node:
-    domain = node.domain or "ai.onnx"
-    made = Node(
-        node.op_type,
-        node.name,
-        tuple(node.input),
-        tuple(node.output),
-        {},
-        versions.get(domain, versions.get("ai.onnx", 1)),
-    )
+    version = versions.get(node.domain or "ai.onnx", versions.get("ai.onnx", 1))
+    bare = Node(node.op_type, node.name, tuple(node.input), tuple(node.output), {}, version)
     if node.domain not in _DOMAINS or node.op_type not in OPERATORS:
         full = node.op_type if node.domain in _DOMAINS else f"{node.domain}.{node.op_type}"
         hint = "take its input by --output" if node.op_type == "ZipMap" else "docs/aot.md has the table"
-        raise ModelError(f"{made}: expected an operator that can be compiled, got {full}; {hint}")
-    attributes = {
-        attribute.name: _attribute(attribute, f"{made}: {attribute.name}") for attribute in node.attribute
-    }
-    return replace(made, attributes=attributes)
+        raise ModelError(f"{bare}: expected an operator that can be compiled, got {full}; {hint}")
+    rows = {row.name: _attribute(row, f"{bare}: {row.name}") for row in node.attribute}
+    return replace(bare, attributes=rows)
 
 
 def _check_constant(nodes: Sequence[Node], declared: Iterable[onnx.ValueInfoProto]) -> None:
@@ -344,11 +329,11 @@ def _probe(
     """The value of every tensor for zeros, which can index any table, or for ones if integers may divide."""
     import onnxruntime
 
-    made = [name for node in nodes for name in node.output if name]
+    names = [name for node in nodes for name in node.output if name]
     fill = int(any(node.op_type in ("Div", "Mod") for node in nodes))
     feeds = {tensor.name: np.full(tensor.shape, fill, tensor.dtype) for tensor in inputs}
     values: dict[str, Array] = dict(feeds)
-    if not made:
+    if not names:
         return values
     probe = onnx.ModelProto()
     probe.CopyFrom(model)
@@ -356,7 +341,7 @@ def _probe(
     for repeated in (graph.node, graph.output, graph.input, graph.value_info):
         del repeated[:]
     graph.node.extend(nodes)
-    graph.output.extend(onnx.ValueInfoProto(name=name) for name in made)
+    graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
     for tensor in inputs:
         kind = helper.np_dtype_to_tensor_dtype(tensor.dtype)
         graph.input.append(helper.make_tensor_value_info(tensor.name, kind, tensor.shape))
@@ -367,10 +352,10 @@ def _probe(
         session = onnxruntime.InferenceSession(
             probe.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
-        found = session.run(made, feeds)
+        found = session.run(names, feeds)
     except Exception as error:  # onnxruntime's errors have no common class
         raise ModelError(f"model {path}: expected a graph that runs, got: {_line(error)}") from error
-    values.update(zip(made, map(_as_array, found), strict=True))
+    values.update(zip(names, map(_as_array, found), strict=True))
     return values
 
 

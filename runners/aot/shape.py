@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
 from passpilot.runners.aot.elementwise import broadcast_strides, dense_strides, walk
-from passpilot.runners.aot.emitter import I64, Buffer, operator, refused
+from passpilot.runners.aot.emitter import I64, operator, refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from passpilot.runners.aot.emitter import Emitter, Node
+    from passpilot.runners.aot.emitter import Buffer, Emitter, Node
 
 
 @operator("Identity", "Flatten")
@@ -77,9 +78,9 @@ def tile(node: Node, emit: Emitter) -> None:
     """Repeats every axis a constant number of times."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     sizes = zip(source.shape, output.shape, strict=True)
-    shape = tuple(each for size, whole in sizes for each in (whole // max(size, 1), size))
-    strides = [each for step in dense_strides(source.shape) for each in (0, step)]
-    copy_from(emit, Buffer(output.pointer, output.dtype, shape), source, 0, strides)
+    shape = tuple(count for size, whole in sizes for count in (whole // max(size, 1), size))
+    strides = [step for dense in dense_strides(source.shape) for step in (0, dense)]
+    copy_from(emit, replace(output, shape=shape), source, 0, strides)
 
 
 @operator("Concat")

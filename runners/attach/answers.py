@@ -23,7 +23,7 @@ from passpilot.plugin.failures import describe_failure
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.base import own_features, tensor_views
 from passpilot.runners.plurals import count_line
-from passpilot.runners.remote.absent import make_runner_or_absent
+from passpilot.runners.remote.peer import make_runner_or_absent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

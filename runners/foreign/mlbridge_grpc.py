@@ -49,12 +49,8 @@ class Service:
     path: str
     request: DescriptorProto
     reply: DescriptorProto
-    classes: Mapping[str, type[Message]]
-    package: str
-
-    def make(self, message: DescriptorProto) -> type[Message]:
-        """The Python class of the request or the reply."""
-        return self.classes[f"{self.package}.{message.name}".lstrip(".")]
+    request_class: type[Message]
+    reply_class: type[Message]
 
 
 class BridgeGrpcRunner(RemoteRunner):
@@ -76,7 +72,7 @@ class BridgeGrpcRunner(RemoteRunner):
         self.inputs = inputs
         self.output = output
         self._path = service.path
-        self._request = service.make(service.request)
+        self._request = service.request_class
         who = f"grpc:{address}"
         fields = {field.name: field for field in service.request.field}
         self._single = {spec.name: _is_single(fields.get(spec.name), spec, who) for spec in inputs}
@@ -84,22 +80,18 @@ class BridgeGrpcRunner(RemoteRunner):
         self._channel = connect(address)
         super().__init__(who, timeout)
         try:
-            self._connect()
+            grpc.channel_ready_future(self._channel).result(timeout)
         except BaseException as error:
             self.abandon(error)
-            raise
+            if not isinstance(error, grpc.FutureTimeoutError):
+                raise
+            expected = "expected a server, got none before the deadline; start the model"
+            raise PeerError(f"{who}: {expected}") from None
         self._call = self._channel.unary_unary(
             service.path,
             request_serializer=self._request.SerializeToString,
-            response_deserializer=service.make(service.reply).FromString,
+            response_deserializer=service.reply_class.FromString,
         )
-
-    def _connect(self) -> None:
-        try:
-            grpc.channel_ready_future(self._channel).result(self._timeout)
-        except grpc.FutureTimeoutError:
-            msg = f"{self._who}: expected a server, got none before the deadline; start the model"
-            raise PeerError(msg) from None
 
     def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
         super().bind(tensors, frame, host)
@@ -206,13 +198,9 @@ def _service(files: Sequence[FileDescriptorProto], who: str) -> Service:
     messages = {f".{prefix}{message.name}": message for message in file.message_type}
     if not {method.input_type, method.output_type} <= messages.keys():
         raise RunnerSpecError(f"{who}: expected the messages of {METHOD} in the same file, got others")
-    return Service(
-        f"/{prefix}{service.name}/{METHOD}",
-        messages[method.input_type],
-        messages[method.output_type],
-        message_classes(*files),
-        file.package,
-    )
+    request, reply, classes = method.input_type, method.output_type, message_classes(*files)
+    path = f"/{prefix}{service.name}/{METHOD}"
+    return Service(path, messages[request], messages[reply], classes[request[1:]], classes[reply[1:]])
 
 
 def _is_repeated(field: FieldDescriptorProto) -> bool:

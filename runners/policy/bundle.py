@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular
+from passpilot.plugin.toolchain import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     Table: TypeAlias = Mapping[str, object]
 
 FILE: Final = "policy.toml"
-LEVELS: Final = ("O1", "O2", "O3", "Os", "Oz")
 LARGEST: Final = 64 << 20
 """The most bytes of a model."""
 
@@ -141,8 +141,8 @@ def read_bundle(folder: str, spec: str) -> PolicyBundle:
     if type(llvm) is not int:
         raise reader.wrong("LLVM's major version, such as llvm = 22", repr(llvm))
     level = reader.text(table, "level")
-    if level not in LEVELS:
-        raise reader.wrong(f"a level among {', '.join(LEVELS)}", repr(level))
+    if level not in LEVELS[1:]:
+        raise reader.wrong(f"a level among {', '.join(LEVELS[1:])}", repr(level))
     shared = reader.points(table.get("points", {}))
     return PolicyBundle(
         spec,
@@ -214,7 +214,7 @@ class _BundleReader:
     def targets(self, value: object) -> tuple[str, ...]:
         if value == "any":
             return ()
-        if not isinstance(value, list) or not value or not all(_is_word(each) for each in value):
+        if not isinstance(value, list) or not value or not all(_is_word(word) for word in value):
             raise self.wrong('targets = "any", or a list such as ["x86_64"]', repr(value))
         return tuple(value)
 
@@ -246,7 +246,7 @@ class _BundleReader:
         pipeline, options = self.text(row, "pipeline"), row.get("options", [])
         if _LEVEL.search(pipeline):
             raise self.wrong("passes to run behind the level's own as pipeline", repr(pipeline))
-        if not isinstance(options, list) or not all(_is_word(each, _OPTION) for each in options):
+        if not isinstance(options, list) or not all(_is_word(word, _OPTION) for word in options):
             raise self.wrong('options such as ["enable-machine-outliner=always"]', repr(options))
         return BundleRecipe({**shared, **self.points(row.get("points", {}))}, pipeline, tuple(options))
 

@@ -104,7 +104,7 @@ def _library(bundle: PolicyBundle, point: str, row: PointPolicy, data: bytes) ->
     name = _file(point, row, data)
     if os.path.isfile(path := os.path.join(bundle.folder, COMPILED, name)) or (path := cache.find(name)):
         return path, ""
-    if missing := [each for each in EXTRAS["aot"] if not _is_installed(each)]:
+    if missing := [module for module in EXTRAS["aot"] if not _is_installed(module)]:
         return "", f"no {missing[0]}; run: {install('aot')}"
     with cache.locked(name):
         if path := cache.find(name):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Base classes of runners that ask another process: `RemoteRunner`, and `PeerRunner` over a pair of FIFOs."""
+"""Runners that ask another process: `RemoteRunner`, `PeerRunner` over FIFOs, and `AbsentPeer`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from passpilot.plugin.errors import ModelError, PeerError, SpecMismatchError
 from passpilot.plugin.failures import for_terminal
 from passpilot.runners.base import Runner
+from passpilot.runners.spec import make_runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from passpilot.features.point import Point
+    from passpilot.features.spec import TensorSpec
     from passpilot.runners.base import Host, Tensor
     from passpilot.runners.remote.fifo import FifoChannel
     from passpilot.runners.remote.wire import Greeting
     from passpilot.runners.serdes import SerDes
+    from passpilot.runners.spec import RunnerLike
 
 Result = TypeVar("Result")
 
@@ -140,3 +143,34 @@ class PeerRunner(RemoteRunner):
 
     def release(self) -> None:
         self._channel.close()
+
+
+class AbsentPeer(Runner):
+    """Replaces a runner whose peer cannot be reached, so that the compiler's default can decide.
+
+    Every question raises the connection's error.
+    """
+
+    def __init__(self, error: PeerError, output: TensorSpec) -> None:
+        self.inputs = ()
+        self.output = output
+        self._error = error
+
+    def evaluate(self) -> object:
+        raise self._error.with_traceback(None)
+
+
+def make_runner_or_absent(
+    spec: RunnerLike, point: Point, *, timeout: float, default_on_error: bool
+) -> Runner:
+    """Make a runner; with `default_on_error`, an `AbsentPeer` if the peer is absent.
+
+    Raises:
+        Error: like `make_runner`, but no PeerError if `default_on_error`.
+    """
+    try:
+        return make_runner(spec, point, timeout=timeout)
+    except PeerError as error:
+        if not default_on_error:
+            raise
+        return AbsentPeer(error, point.advice)

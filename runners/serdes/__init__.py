@@ -15,7 +15,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.spec import layout
+from passpilot.features.spec import layout, shortened
 from passpilot.plugin.errors import PeerError, RunnerSpecError
 from passpilot.plugin.extras import needs
 from passpilot.runners.base import tensor_views
@@ -36,8 +36,6 @@ FORMATS: Final = {
     "protobuf": "passpilot.runners.serdes.protobuf:Protobuf",
 }
 """The place of each format, which is imported on use."""
-
-_SHOWN: Final = 60
 
 
 class TensorRow:
@@ -99,8 +97,7 @@ class SerDes(ABC):
 
     def refuse(self, expected: str, got: object, spec: TensorSpec | None = None) -> NoReturn:
         """Raise the error for unexpected data; `spec` names the tensor, if it is about one."""
-        text = repr(got) if not isinstance(got, str) else got
-        text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        text = shortened(got if isinstance(got, str) else repr(got), 60)
         where = f"{self.name} at {spec.name!r} ({spec})" if spec else self.name
         raise PeerError(f"{where}: expected {expected}, got {text}")
 

@@ -13,7 +13,7 @@ from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ModelError, PeerError, SpecMismatchError
 from passpilot.runners.base import Runner
 from passpilot.runners.python import Observation, PythonRunner
-from passpilot.runners.remote.absent import AbsentPeer, make_runner_or_absent
+from passpilot.runners.remote.peer import AbsentPeer, make_runner_or_absent
 from passpilot.runners.serving.supply import Supply
 from tests.runners.aot.models import FLOAT, model
 
