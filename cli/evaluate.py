@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.cli.cc.best_of import POLICY, VARIANTS, variants_of
 from passpilot.cli.cc.options import Options
-from passpilot.cli.numbers import whole_number
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import UsageError
+from passpilot.plugin.numbers import whole_number
 from passpilot.runners.policy.installed import find_bundle
 from passpilot.training.corpus.layout import Corpus
 from passpilot.training.evaluation.competitors import BASELINES, Competitor, CompileWay, baseline, check_names

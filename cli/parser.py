@@ -2,8 +2,8 @@
 """`Parser`: parses command lines as LLVM's tools do: options with one or two dashes, errors of one line.
 
 A command declares its arguments once, as the fields of a named tuple, by `argument`, `option`, `flag`,
-`several` and `part`. `add_fields` adds them to the parser, `record` makes the named tuple of the values. It is
-no dataclass, because `dataclasses` imports `inspect`, which takes a fifth of a command's start.
+`several` and `part`. `add_fields` adds them to the parser, `record` makes the named tuple of the values.
+It is no dataclass: `dataclasses` imports `inspect`, which takes a fifth of a command's start.
 """
 
 from __future__ import annotations
