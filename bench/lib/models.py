@@ -17,10 +17,10 @@ from passpilot.features.llvm.evict import FEATURES
 from tests.runners.aot.models import small_mlp
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from passpilot.features.point import Point
-
-
-EVICTIONS = tuple(row.spec for row in FEATURES)
+    from passpilot.features.spec import TensorSpec
 
 
 class Graph:
@@ -72,25 +72,19 @@ def _choices(point: Point) -> int:
     return point.domain.count if isinstance(point.domain, Choice) else 2
 
 
-def _elements(point: Point) -> int:
-    return sum(spec.size for spec in point.features)
+def mapped(specs: Sequence[TensorSpec]) -> str:
+    """The key of a runner that joins tensors into the input `x`."""
+    return f"map=x:{','.join(spec.name for spec in specs)}"
 
 
-def _perceptron(folder: Path, point: Point) -> Path:
-    """Write a perceptron over all tensors of the point: 38-64-64-2 for 38 scalars."""
-    path = folder / "perceptron.onnx"
-    if not path.exists():
-        graph = Graph()
-        count = _elements(point)
-        graph.input("x", TensorProto.FLOAT, (1, count))
-        sizes = (64, 64) if count < 1000 else (8,)
-        graph.perceptron("x", (count, *sizes, _choices(point)), "logits")
-        graph.save(path, _choices(point))
-    return path
-
-
-def _mapped(point: Point) -> str:
-    return f"map=x:{','.join(spec.name for spec in point.features)}"
+def perceptron(path: Path, point: Point) -> str:
+    """Write a perceptron over all tensors of the point, 38-64-64-2 for 38 scalars; the spec's options."""
+    graph, count = Graph(), sum(spec.size for spec in point.features)
+    graph.input("x", TensorProto.FLOAT, (1, count))
+    sizes = (64, 64) if count < 1000 else (8,)
+    graph.perceptron("x", (count, *sizes, _choices(point)), "logits")
+    graph.save(path, _choices(point))
+    return mapped(point.features)
 
 
 def ahead_of_time(model: Path, *flags: str) -> Path:
@@ -105,16 +99,6 @@ def refusing(model: onnx.ModelProto) -> onnx.ModelProto:
     bias = [weights for weights in model.graph.initializer if weights.name.startswith("b")][-1]
     bias.raw_data = np.array([1e9, 0], "f4").tobytes()
     return model
-
-
-def onnx_spec(folder: Path, point: Point) -> str:
-    """The spec of the perceptron in onnxruntime."""
-    return f"onnx:{_perceptron(folder, point)}?{_mapped(point)}"
-
-
-def aot_spec(folder: Path, point: Point) -> str:
-    """The spec of the perceptron as native code."""
-    return f"aot:{ahead_of_time(_perceptron(folder, point))}?{_mapped(point)}"
 
 
 def follower(path: Path, point: Point) -> str:
@@ -139,20 +123,20 @@ def follower(path: Path, point: Point) -> str:
     graph.node("Mul", ["scores", "scale"], "little")
     graph.node("Add", ["little", "one"], "logits")
     graph.save(path, choices)
-    return f"as=logits&map=x:{','.join(spec.name for spec in features)}"
+    return f"as=logits&{mapped(features)}"
 
 
 def scorer(path: Path, batch: int | str) -> str:
     """Write a scorer of columns of an eviction, 19-64-64-1, for `batch` columns; the spec's options."""
-    features = [spec.name for spec in EVICTIONS if spec.name not in ("mask", "use_def_density")]
+    features = [row.spec for row in FEATURES if row.spec.name not in ("mask", "use_def_density")]
     graph = Graph()
     info = helper.make_tensor_value_info
     graph.inputs.append(info("x", TensorProto.FLOAT, [batch, len(features)]))
     graph.perceptron("x", (len(features), 64, 64, 1), "score")
     output = info("score", TensorProto.FLOAT, [batch, 1])
-    made = helper.make_graph(graph.nodes, "scorer", graph.inputs, [output], graph.weights)
-    onnx.save(helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(path))
-    return f"as=score&map=x:{','.join(features)}"
+    scorer = helper.make_graph(graph.nodes, "scorer", graph.inputs, [output], graph.weights)
+    onnx.save(helper.make_model(scorer, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(path))
+    return f"as=score&{mapped(features)}"
 
 
 def graph_policy(path: Path) -> list[str]:

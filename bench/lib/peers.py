@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The peers of measured runners: passpilot's model servers and others."""
+"""The peers of measured runners: passpilot's model servers, and models behind the protocols of others.
+
+A peer in a script reads one tensor, `name`, and answers by `rule`, an expression of its `values`. Without a
+name it reads nothing.
+"""
 
 from __future__ import annotations
 
@@ -9,57 +13,92 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Final
 
+from tests.command import PASSPILOT
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from passpilot.features.point import Point
 
-COMMAND: Final = "import sys; from passpilot.cli.main import main; sys.exit(main(sys.argv[1:]))"
-"""The command `passpilot`, for `python -c`."""
-
-BRIDGE: Final = """
-import sys
-from compilerinterface import PipeCompilerInterface
-
-base, form, reads = sys.argv[1:]
-peer = PipeCompilerInterface(form, base)
-print("ready", flush=True)
-peer.reset_pipes()
-while True:
-    tensors = peer.evaluate()
-    if reads == "reads":
-        vector = tensors["v"] if form == "json" else tensors[0]
-        total = sum(vector[i] for i in range(len(vector)))
-    peer.populate_buffer(0)
-"""
-"""ML-Compiler-Bridge's own Python end with a model that answers 0, after reading the vector if there is one.
-
-Its tensors only offer access to their length and to one element at a time.
-"""
+NULL: Final = ("", "0")
+"""The name and the rule of a model that reads nothing and answers 0."""
 
 MLGO: Final = """
-import json, os, sys
+import json, math, os, struct, sys
 
-base = sys.argv[1]
-for name in (".in", ".out"):
-    os.mkfifo(base + name, 0o600)
+base, name, rule = sys.argv[1:]
+answer = eval("lambda values: " + rule)
+for end in ("in", "out"):
+    os.mkfifo(f"{base}.{end}", 0o600)
 print("ready", flush=True)
-answers, questions = open(base + ".in", "wb", 0), open(base + ".out", "rb")
-width = {"float": 4, "double": 8, "int64_t": 8}
-size = 1
-for spec in json.loads(questions.readline())["features"]:
-    count = 1
-    for extent in spec["shape"]:
-        count *= extent
-    size += count * width[spec["type"]]
-while line := questions.readline():
-    if line.startswith(b'{"observation"'):
-        questions.read(size)
-        answers.write(bytes(8))
+codes = {"int64_t": "q", "float": "f", "double": "d"}
+with open(f"{base}.in", "wb", 0) as answers, open(f"{base}.out", "rb") as questions:
+    header = json.loads(questions.readline())
+    size, at, wanted = 0, 0, ""
+    for spec in header["features"]:
+        code = f"{math.prod(spec['shape'])}{codes[spec['type']]}"
+        if spec["name"] == name:
+            at, wanted = size, code
+        size += struct.calcsize(code)
+    while line := questions.readline():
+        if line.startswith(b'{"observation"'):
+            values = struct.unpack_from(wanted, questions.read(size + 1), at)
+            answers.write(struct.pack(codes[header["advice"]["type"]], answer(values)))
 """
-"""A minimal agent for MLGO's interactive mode that always answers 0."""
+"""An agent of MLGO's interactive mode."""
 
+BRIDGE: Final = """
+import ctypes, sys
+from compilerinterface.PipeCompilerInterface import PipeCompilerInterface
+
+base, kind, name, rule = sys.argv[1:]
+answer = eval("lambda values: " + rule)
+peer = PipeCompilerInterface(kind, base)
+print("ready", flush=True)
+peer.reset_pipes()
+values = ()
+while True:
+    tensors = peer.evaluate()
+    if name:
+        tensor = tensors[name] if kind == "json" else tensors[0]
+        values = [tensor[n] for n in range(len(tensor))] if hasattr(tensor, "__len__") else [tensor]
+    advice = answer(values)
+    peer.populate_buffer(ctypes.c_double(advice) if isinstance(advice, float) else ctypes.c_long(advice))
+"""
+"""A model behind ML-Compiler-Bridge's own Python end, whose tensors offer one element at a time.
+
+With the bitstream, the compiler sends it one tensor, unless it reads none.
+"""
+
+UNARY: Final = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+import grpc
+from passpilot.features.point import find_point
+from passpilot.runners.foreign.mlbridge_grpc import point_service
+
+point, name, rule = sys.argv[1:]
+answer = eval("lambda values: " + rule)
+service = point_service(find_point(point))
+field = service.reply.field[0]
+
+def advise(request, _):
+    values = getattr(request, name)
+    advice = answer(values if hasattr(values, "__len__") else [values])
+    return service.make(service.reply)(**{field.name: [advice] if field.label == 3 else advice})
+
+handler = grpc.unary_unary_rpc_method_handler(
+    advise, service.make(service.request).FromString, service.make(service.reply).SerializeToString)
+server = grpc.server(ThreadPoolExecutor(1))
+_, path, method = service.path.split("/")
+server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(path, {method: handler}),))
+port = server.add_insecure_port("127.0.0.1:0")
+server.start()
+print(port, flush=True)
+server.wait_for_termination()
+"""
+"""A server with one unary call per decision."""
 
 GRAPH: Final = """
 import importlib, sys
@@ -73,7 +112,7 @@ messages, services = importlib.import_module("evict_pb2"), importlib.import_modu
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = 1
 session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-inputs = {each.name: each.shape for each in session.get_inputs()}
+inputs = {tensor.name: tensor.shape for tensor in session.get_inputs()}
 
 class Model(services.EvictAdvisorServicer):
     def getAdvice(self, request, context):
@@ -121,14 +160,14 @@ def first_line(child: subprocess.Popen[str]) -> str:
 @contextlib.contextmanager
 def piped(runner: str, base: Path, *flags: str) -> Iterator[int]:
     """`passpilot serve --pipe`; yields its process."""
-    with process(sys.executable, "-c", COMMAND, "serve", runner, "--pipe", str(base), *flags) as child:
+    with process(str(PASSPILOT), "serve", runner, "--pipe", str(base), *flags) as child:
         yield child.pid
 
 
 @contextlib.contextmanager
 def streamed(runner: str, *flags: str) -> Iterator[tuple[str, int]]:
     """`passpilot serve --grpc`; yields its address and its process."""
-    with process(sys.executable, "-c", COMMAND, "serve", runner, "--grpc", "127.0.0.1:0", *flags) as child:
+    with process(str(PASSPILOT), "serve", runner, "--grpc", "127.0.0.1:0", *flags) as child:
         yield first_line(child).split()[-1], child.pid
 
 
@@ -137,6 +176,13 @@ def exchanging() -> Iterator[str]:
     """`EXCHANGE`; yields its port."""
     with process(sys.executable, "-c", EXCHANGE) as child:
         yield first_line(child).strip()
+
+
+@contextlib.contextmanager
+def unary(point: str, name: str, rule: str) -> Iterator[tuple[str, int]]:
+    """`UNARY`; yields its address and its process."""
+    with process(sys.executable, "-c", UNARY, point, name, rule) as child:
+        yield f"127.0.0.1:{int(first_line(child))}", child.pid
 
 
 @contextlib.contextmanager
@@ -152,7 +198,7 @@ def bridged(model: Path, features: Path) -> Iterator[str]:
     """`GRAPH` with the messages of `passpilot features --proto`; yields its address."""
     from grpc_tools import protoc
 
-    command = [sys.executable, "-c", COMMAND, "features", "--load", str(features), "--point=evict", "--proto"]
+    command = [str(PASSPILOT), "features", "--load", str(features), "--point=evict", "--proto"]
     folder = model.parent
     (folder / "evict.proto").write_text(subprocess.check_output(command, text=True))
     outputs = [f"--python_out={folder}", f"--grpc_python_out={folder}"]

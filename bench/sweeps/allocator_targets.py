@@ -3,25 +3,24 @@
 
 Stock llc with the plugin generates code for x86-64 and AArch64 and verifies the machine code. For each
 program and target, bench/results/allocator_targets.json gets the number of functions that greedy took; what
-is there is not compiled again. Fails if llc does.
-
-usage: sweeps.allocator_targets [PROGRAM ...]      (all of the corpus that are built, small ones first)
+is there is not compiled again. Fails if llc does. Without arguments, it compiles all programs of the corpus
+that are built, small ones first.
 """
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from typing import Final
 
-from bench.lib.records import ROOT
+from bench.lib.arguments import arguments
+from bench.lib.records import read, write
 from bench.sweeps.programs import sizes
 from passpilot.plugin.toolchain import llvm_plugin
 from tests.corpus.programs import all_programs
 from tests.passes.allocation.allocated import TRIPLES, optimized, retargeted
 
-RESULTS: Final = ROOT / "bench/results" / "allocator_targets.json"
+RECORD: Final = "allocator_targets.json"
 TARGETS: Final = ("x86-64", "aarch64")
 
 
@@ -45,15 +44,13 @@ def left(name: str, target: str) -> int | None:
 
 
 def main() -> None:
-    """Compile what has not been compiled yet."""
-    found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    for name in sizes(sys.argv[1:] or all_programs()):
+    record = read(RECORD, {})
+    for name in sizes(arguments(__doc__, {"programs": tuple(all_programs())}).programs):
         for target in TARGETS:
-            if target in found.setdefault(name, {}):
-                continue
-            found[name][target] = left(name, target)
-            print(f"{name}, {target}: {found[name][target]} functions left to greedy", flush=True)
-            RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+            if target not in record.setdefault(name, {}):
+                record[name][target] = left(name, target)
+                print(f"{name}, {target}: {record[name][target]} functions left to greedy", flush=True)
+                write(RECORD, record)
 
 
 if __name__ == "__main__":

@@ -7,26 +7,23 @@ at every question. Both must ask the same questions with the same features, and 
 `node_count` and `edge_count` may differ: LLVM does not count what the default inlines without a question, at
 calls that are recursive or unreachable, and passpilot does. Writes bench/results/differential.json, and exits
 1 if anything else differs.
-
-usage: python -m bench.sweeps.differential [PROGRAM ...]      (25 programs of the corpus)
 """
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from rich.console import Console
-from rich.table import Table
-
-from bench.lib.records import ROOT
-from tests.corpus.build import bindir, build
-from tests.corpus.programs import all_programs
+from bench.lib.arguments import arguments
+from bench.lib.corpus import built
+from bench.lib.records import write
+from bench.lib.tables import show
+from tests.command import PASSPILOT
+from tests.corpus.build import bindir
 
 PROGRAMS: Final = (
     *("cjson", "giflib", "yajl", "jansson", "tinyxml2", "lz4", "libdeflate", "libsvm", "picosat", "bzip2"),
@@ -34,8 +31,6 @@ PROGRAMS: Final = (
     *("box2d", "re2", "expat", "pugixml", "mujs"),
 )
 MAY: Final = frozenset({"node_count", "edge_count"})
-RESULTS: Final = ROOT / "bench/results/differential.json"
-PASSPILOT: Final = str(Path(sys.executable).with_name("passpilot"))
 PIPELINE: Final = "-passes=default<Oz>"
 POLICY: Final = """\
 import atexit
@@ -57,69 +52,64 @@ def decide(obs):
     return answer
 """
 
-Row = dict[str, object]
+
+def answers(command: list[str | Path], source: Path, target: Path) -> list[list[str]]:
+    """The names of the features, and a row for every question, of a compilation."""
+    record = target.with_suffix(".txt")
+    environment = {**os.environ, "ANSWERS": str(record)}
+    output: list[str | Path] = [source, "-o", target.with_suffix(".bc")]
+    subprocess.run([*command, *output], env=environment, check=True, capture_output=True, timeout=1800)
+    return [line.split() for line in record.read_text().splitlines()]
 
 
-def main(names: list[str]) -> int:
-    """Compare, print, write; returns the exit code."""
-    chosen = names or PROGRAMS
-    if problems := build(chosen):
-        sys.exit(f"bench_differential: {problems[0]}")
-    table = Table("program", "questions", "features that differ", "answers", "bitcode")
-    rows: dict[str, Row] = {}
-    for name in chosen:
-        with tempfile.TemporaryDirectory() as folder:
-            row = rows[name] = compared(all_programs()[name].whole("Oz"), Path(folder))
-        table.add_row(name, *map(str, (row["questions"], row["features"], row["answers"], row["bitcode"])))
-        RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
-    Console(width=110).print(table)
-    wrong = [name for name, row in rows.items() if not is_fine(row)]
-    if wrong:
-        print(f"bench_differential: expected stock opt's own decisions, got others in {', '.join(wrong)}")
-    return 1 if wrong else 0
-
-
-def is_fine(row: Row) -> bool:
-    """Whether only what may differ does."""
-    return set(str(row["features"]).split()) <= MAY and row["answers"] == row["bitcode"] == "same"
-
-
-def compared(source: Path, folder: Path) -> Row:
+def compared(source: Path, folder: Path) -> dict[str, Any]:
     """What both say of a module."""
     policy = folder / "policy.py"
     policy.write_text(POLICY)
     runner = f"--inline=python:{policy}:decide"
-    opt = str(bindir() / "opt")
-    stock = answers(
-        [PASSPILOT, "attach", "--timeout=100", runner, "--", opt, PIPELINE], source, folder / "stock"
-    )
+    attached: list[str | Path] = [
+        PASSPILOT,
+        "attach",
+        "--timeout=100",
+        runner,
+        "--",
+        bindir() / "opt",
+        PIPELINE,
+    ]
+    stock = answers(attached, source, folder / "stock")
     ours = answers([PASSPILOT, "opt", PIPELINE, runner], source, folder / "ours")
     names = ours[0]
     different = {
         name
-        for one, other in zip(stock, ours, strict=False)
-        for name, a, b in zip(names, one, other, strict=True)
+        for row, other in zip(stock, ours, strict=False)
+        for name, a, b in zip(names, row, other, strict=True)
         if a != b
     }
-    features = " ".join(name for name in names if name in different and name != "answer")
     same = len(stock) == len(ours) and "answer" not in different
     bitcode = (folder / "stock.bc").read_bytes() == (folder / "ours.bc").read_bytes()
     return {
         "questions": len(ours) - 1,
-        "features": features,
+        "features": " ".join(name for name in names if name in different and name != "answer"),
         "answers": "same" if same else "others",
         "bitcode": "same" if bitcode else "another",
     }
 
 
-def answers(command: list[str], source: Path, target: Path) -> list[list[str]]:
-    """The names of the features, and a row for every question, of a compilation."""
-    record = target.with_suffix(".txt")
-    environment = {**os.environ, "ANSWERS": str(record)}
-    output = [str(source), "-o", str(target.with_suffix(".bc"))]
-    subprocess.run([*command, *output], env=environment, check=True, capture_output=True, timeout=1800)
-    return [line.split() for line in record.read_text().splitlines()]
+def main() -> None:
+    rows = {}
+    for program in built(arguments(__doc__, {"programs": PROGRAMS}).programs):
+        with tempfile.TemporaryDirectory() as folder:
+            rows[program.name] = compared(program.whole("Oz"), Path(folder))
+        write("differential.json", rows)
+    show("stock LLVM's own runner and ours; the features that differ", "program", rows)
+    wrong = [
+        name
+        for name, row in rows.items()
+        if not set(row["features"].split()) <= MAY or not row["answers"] == row["bitcode"] == "same"
+    ]
+    if wrong:
+        sys.exit(f"expected stock opt's own decisions, got others in {', '.join(wrong)}")
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

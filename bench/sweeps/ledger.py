@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The counts of soak.py's cases, and which cases they are, in a file that is committed: any machine goes on.
+"""The counts of sweeps over programs, and which cases they are, in a file that is committed: any machine goes on.
 
     {"units": {"lua": ["lapi.c.bc", ...]},
      "rows": {"every, corpus": {"cases": 46, "decisions": 9, "left out": 0, "wrong": {}, "trees": ["95e4cef"],
@@ -43,17 +43,18 @@ class Row:
         """How many seeds all programs have had; of units, whose numbers are places, this says nothing."""
         return len(set.intersection(*self.done.values())) if self.done else 0
 
+    @classmethod
+    def read(cls, raw: dict[str, Any]) -> Row:
+        """The row of what stands in the file."""
+        done = {program: numbers(text) for program, text in raw["done"].items()}
+        fields = {key.replace(" ", "_"): value for key, value in raw.items()}
+        return cls(**{**fields, "trees": set(raw["trees"]), "done": done})
+
     def as_json(self) -> dict[str, object]:
         """What stands in the file."""
-        return {
-            "cases": self.cases,
-            "decisions": self.decisions,
-            "left out": self.left_out,
-            "wrong": self.wrong,
-            "trees": sorted(self.trees),
-            "date": self.date,
-            "done": {program: ranges(numbers) for program, numbers in sorted(self.done.items())},
-        }
+        done = {program: ranges(numbers) for program, numbers in sorted(self.done.items())}
+        row = {**vars(self), "trees": sorted(self.trees), "done": done}
+        return {key.replace("_", " "): value for key, value in row.items()}
 
 
 class Ledger:
@@ -63,7 +64,7 @@ class Ledger:
         self._path = path
         raw = json.loads(path.read_text()) if path.exists() else {"units": {}, "rows": {}}
         self._units: dict[str, list[str]] = raw["units"]
-        self.rows = {name: _row(row) for name, row in raw["rows"].items()}
+        self.rows = {name: Row.read(row) for name, row in raw["rows"].items()}
         """By ``TRIAL, KIND``."""
 
     def _place(self, case: Case) -> tuple[str, int]:
@@ -109,18 +110,6 @@ class Ledger:
         partial = self._path.with_suffix(".partial")
         partial.write_text(json.dumps({"units": units, "rows": rows}, indent=1) + "\n")
         partial.replace(self._path)
-
-
-def _row(raw: dict[str, Any]) -> Row:
-    return Row(
-        raw["cases"],
-        raw["decisions"],
-        raw["left out"],
-        raw["wrong"],
-        set(raw["trees"]),
-        raw["date"],
-        {program: numbers(text) for program, text in raw["done"].items()},
-    )
 
 
 def ranges(found: Iterable[int]) -> str:

@@ -6,8 +6,6 @@ of its own in the user's cache (some 2 GB). Its package asks for Python 3.10 at 
 ones, too. LLVM's own copy of it, llvm/lib/Analysis/models/log_reader.py, is in no package: mlgo-utils has
 tools for corpora alone. Every decision of three logs is compared, tensor by tensor. Writes
 bench/results/mlgo-reader.json, and exits 1 if anything differs.
-
-usage: python -m bench.sweeps.mlgo_reader [PROGRAM]      (lz4)
 """
 
 from __future__ import annotations
@@ -19,16 +17,20 @@ import tempfile
 import venv
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from bench.lib.records import ROOT
+from bench.lib.arguments import arguments
+from bench.lib.corpus import built
+from bench.lib.records import write
+from bench.lib.tables import show
 from passpilot import EvictAdvisor, InlineAdvisor, Module, PriorityAdvisor, emit, optimize
 from passpilot.features.log.reader import read_log
-from tests.corpus.build import build
-from tests.corpus.programs import all_programs, cache_home
+from tests.corpus.programs import cache_home
 from tests.passes.allocation.allocated import optimized
 
-RESULTS: Final = ROOT / "bench/results/mlgo-reader.json"
+if TYPE_CHECKING:
+    from tests.corpus.programs import Program
+
 READER: Final = "ml-compiler-opt==0.0.1.dev202401270006"
 NEEDS: Final = "tensorflow-cpu==2.21.0"
 INSTALLS: Final = 1800
@@ -44,7 +46,7 @@ for record in read_log(sys.argv[1]):
     tensors = {value.spec.name: list(value) for value in record.feature_values}
     print(json.dumps([record.context, record.observation_id, tensors]))
 examples = read_log_as_sequence_examples(sys.argv[1]).values()
-print(sum(len(each.feature_lists.feature_list[sys.argv[2]].feature) for each in examples))
+print(sum(len(example.feature_lists.feature_list[sys.argv[2]].feature) for example in examples))
 """
 
 
@@ -61,29 +63,26 @@ def python() -> Path:
     return interpreter
 
 
-def write_logs(program: str, folder: Path) -> dict[str, Path]:
+def write_logs(program: Program, folder: Path) -> dict[str, Path]:
     """The logs of a program's decisions, by decision point."""
     logs = {point: folder / f"{point}.log" for point in ("inline", "evict", "priority")}
     with InlineAdvisor("random:1", size_budget=100, log=str(logs["inline"])) as inline:
-        optimize(Module.read(all_programs()[program].whole("Oz")), "default<Oz>", [inline])
+        optimize(Module.read(program.whole("Oz")), "default<Oz>", [inline])
     with (
         EvictAdvisor("random:1", log=str(logs["evict"])) as evict,
         PriorityAdvisor("random:1", log=str(logs["priority"])) as priority,
     ):
-        emit(Module.read(optimized(program)), advisors=[evict, priority])
+        emit(Module.read(optimized(program.name)), advisors=[evict, priority])
     return logs
 
 
 def ours(log: Path) -> list[list[Any]]:
     """What passpilot reads: the context, the number and the tensors of every decision."""
-    return [
-        [
-            decision.context,
-            decision.index,
-            {name: value.ravel().tolist() for name, value in decision.tensors.items()},
-        ]
-        for decision in read_log(log)
-    ]
+    rows = []
+    for decision in read_log(log):
+        tensors = {name: value.ravel().tolist() for name, value in decision.tensors.items()}
+        rows.append([decision.context, decision.index, tensors])
+    return rows
 
 
 def compare(point: str, log: Path) -> dict[str, int]:
@@ -93,7 +92,7 @@ def compare(point: str, log: Path) -> dict[str, int]:
     command = [str(python()), "-c", THEIRS, str(log), advice]
     done = subprocess.run(command, capture_output=True, text=True, timeout=READS, check=False)
     if done.returncode:
-        sys.exit(f"bench_mlgo_reader: {point}: {done.stderr[-600:]}")
+        sys.exit(f"{point}: {done.stderr[-600:]}")
     *theirs, counted = map(json.loads, done.stdout.splitlines())
     different = sum(repr(a) != repr(b) for a, b in zip_longest(found, theirs))  # some features are NaN
     values = sum(len(values) for *_, tensors in found for values in tensors.values())
@@ -101,15 +100,11 @@ def compare(point: str, log: Path) -> dict[str, int]:
 
 
 def main() -> None:
-    """Compare the three logs, print and write the counts."""
-    program = (*sys.argv[1:], "lz4")[0]
-    if problems := build([program]):
-        sys.exit(f"bench_mlgo_reader: {problems[0]}")
+    (program,) = built([arguments(__doc__, {"program": "lz4"}).program])
     with tempfile.TemporaryDirectory() as folder:
         rows = {point: compare(point, log) for point, log in write_logs(program, Path(folder)).items()}
-    for point, row in rows.items():
-        print(f"{program}, {point}: " + ", ".join(f"{count:,} {what}" for what, count in row.items()))
-    RESULTS.write_text(json.dumps({"program": program, "reader": READER, "points": rows}, indent=1) + "\n")
+    show(f"logs of {program.name}, read by MLGO's reader", "point", rows)
+    write("mlgo-reader.json", {"program": program.name, "reader": READER, "points": rows})
     if any(row["different"] or not row["decisions"] for row in rows.values()):
         sys.exit(1)
 

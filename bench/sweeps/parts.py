@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Programs of the corpus in parts, so that a case of soak.py has random advice in one of them.
+"""Programs of the corpus in parts, so that a case of bench.sweeps.programs has random advice in one of them.
 
 A large program with random answers takes minutes to compile, a part of it seconds. The other parts are
 stock's code, made once and kept in build/parts, in a folder named by the program's bitcode.
@@ -36,13 +36,13 @@ class Part:
 
 def part(program: Program, seed: int) -> Part:
     """The part of a seed: one after the other."""
-    folder = made(program.whole("O2"))
+    folder = split(program.whole("O2"))
     parts = sorted(folder.glob("*.bc"))
     mine = parts[seed % len(parts)]
-    return Part(mine, tuple(each.with_suffix(".o") for each in parts if each != mine))
+    return Part(mine, tuple(other.with_suffix(".o") for other in parts if other != mine))
 
 
-def made(whole: Path) -> Path:
+def split(whole: Path) -> Path:
     """The folder with a program's parts and their stock code after -O2; made if it is not there."""
     content = whole.read_bytes()
     count = len(content) // SIZE | 1  # odd, so that a part has odd and even seeds
@@ -69,10 +69,10 @@ def split_into(partial: Path, whole: Path, count: int) -> None:
     text.write_bytes(text.read_bytes().replace(b"\ndefine available_externally ", b"\ndefine internal "))
     stock.run("llvm-split", "-j", str(count), text, "-o", partial / "split")
     text.unlink()
-    for split in sorted(partial.iterdir()):
-        source, after = Path(f"{split}.bc"), Path(f"{split}.optimized")
-        stock.run("opt", "-passes=globaldce,strip-dead-prototypes", split, "-o", source)
+    for piece in sorted(partial.iterdir()):
+        source, after = Path(f"{piece}.bc"), Path(f"{piece}.optimized")
+        stock.run("opt", "-passes=globaldce,strip-dead-prototypes", piece, "-o", source)
         stock.run("opt", "-O2", source, "-o", after)
-        Path(f"{split}.o").write_bytes(by_llc(after))
-        split.unlink()
+        Path(f"{piece}.o").write_bytes(by_llc(after))
+        piece.unlink()
         after.unlink()

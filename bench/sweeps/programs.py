@@ -23,14 +23,12 @@ gets the counts of FILE's cases, which cases they are, their commits and the las
 the next call goes on, on any machine. Wrong cases are judged again. Limits are of processor time, so that
 other work on the machine changes nothing. Exit code 1 if a case is wrong.
 
-usage: python -m bench.sweeps.programs sweeps                                         (all of these, in turns)
-       python -m bench.sweeps.programs identity|llc [--trials=NAME,...] [--programs=NAME,...]
-       python -m bench.sweeps.programs csmith [--count=2000] [--trials=every]
-       python -m bench.sweeps.programs corpus [--count=100] [--trials=part] [--programs=NAME,...]
-       python -m bench.sweeps.programs stress|sequences [--count=...]
-       python -m bench.sweeps.programs show
-options: --file=build/soak.jsonl, --results=bench/results/soak.json, --jobs=N (processors), --budget=90m,
-         --shard=1/4 (the first of four parts, for four machines; `cat` joins their files, `show` counts)
+    python -m bench.sweeps.programs sweeps                                  all of these, in turns
+    python -m bench.sweeps.programs identity --programs=lua --trials=O2     or `llc`
+    python -m bench.sweeps.programs corpus --count=100 --trials=part        or `csmith`, `stress`, `sequences`
+    python -m bench.sweeps.programs show                                    the counts alone
+
+--shard=1/4 is the first of four parts, for four machines; `cat` joins their files, `show` counts.
 """
 
 from __future__ import annotations
@@ -49,21 +47,17 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
-from rich.table import Table
-
-from bench.lib.records import ROOT
+from bench.lib.records import RESULTS, ROOT
+from bench.lib.tables import show_rows
+from bench.sweeps.ledger import Ledger
+from bench.sweeps.trials import GENERATED, LEVELS, PART, SEQUENCES, STRESSED, TRIALS, Case, judge_all
 from passpilot.cli.progress import progress
+from tests.corpus.build import is_built
+from tests.corpus.programs import all_programs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-from bench.sweeps.ledger import Ledger
-from bench.sweeps.trials import GENERATED, LEVELS, PART, SEQUENCES, STRESSED, TRIALS, Case, judge_all
-from tests.corpus.build import is_built
-from tests.corpus.programs import all_programs
-
-RESULTS: Final = ROOT / "bench/results" / "soak.json"
 SWEEPS: Final = {
     "identity": LEVELS,
     "llc": GENERATED,
@@ -102,8 +96,10 @@ def judged_before(file: Path) -> list[Case]:
 
 def sizes(names: Iterable[str]) -> list[str]:
     """Programs of the corpus that are built, small ones first."""
-    there = [all_programs()[name] for name in names if is_built(all_programs()[name])]
-    return [each.name for each in sorted(there, key=lambda each: each.whole("O2").stat().st_size)]
+    programs = [all_programs()[name] for name in names if is_built(all_programs()[name])]
+    return [
+        program.name for program in sorted(programs, key=lambda program: program.whole("O2").stat().st_size)
+    ]
 
 
 def units(names: Iterable[str]) -> Iterator[str]:
@@ -146,8 +142,8 @@ def wanted(arguments: argparse.Namespace, ledger: Ledger) -> Iterator[list[Case]
 def run(arguments: argparse.Namespace, ledger: Ledger) -> None:
     """Judge the cases that are not done yet."""
     arguments.file.parent.mkdir(parents=True, exist_ok=True)
-    ends = time.monotonic() + arguments.budget
     found = list(wanted(arguments, ledger))
+    ends = time.monotonic() + arguments.budget
     groups = (group for group in found if time.monotonic() < ends)
     fork = multiprocessing.get_context("fork")
     with (
@@ -163,22 +159,20 @@ def run(arguments: argparse.Namespace, ledger: Ledger) -> None:
                 file.write(json.dumps(asdict(case)) + "\n")
                 step()
                 if case.wrong:
-                    print(
-                        f"wrong: {case.trial}, {case.program}, seed {case.seed}: {case.wrong}",
-                        file=sys.stderr,
-                    )
+                    place = f"{case.trial}, {case.program}, seed {case.seed}"
+                    print(f"wrong: {place}: {case.wrong}", file=sys.stderr)
             file.flush()
             work |= {pool.submit(judge_all, group) for group in islice(groups, 1)}
 
 
 def show(ledger: Ledger) -> int:
     """Print the counts; returns how many cases are wrong."""
-    table = Table("trial, programs", "cases", "decisions", "left out", "wrong", "seeds of all")
+    heads = ("trial, programs", "cases", "decisions", "left out", "wrong", "seeds of all")
+    rows = []
     for name, row in sorted(ledger.rows.items()):
-        counts = (row.cases, row.decisions, row.left_out, len(row.wrong))
-        seeds = "" if name.endswith(", units") else f"{row.seeds:,}"
-        table.add_row(name, *(f"{count:,}" for count in counts), seeds)
-    Console().print(table)
+        seeds = None if name.endswith(", units") else row.seeds
+        rows.append((name, row.cases, row.decisions, row.left_out, len(row.wrong), seeds))
+    show_rows("sweeps", heads, rows)
     for name, row in sorted(ledger.rows.items()):
         for place, text in row.wrong.items():
             print(f"wrong: {name.partition(',')[0]}, {place}: {text}")
@@ -214,7 +208,7 @@ def main() -> int:
     parser.add_argument("--trials", type=names, help=f"among {', '.join(TRIALS)}, or those of a sweep")
     parser.add_argument("--programs", type=names, help="of the corpus; all that are built")
     parser.add_argument("--file", type=Path, default=ROOT / "build" / "soak.jsonl")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--results", type=Path, default=RESULTS / "soak.json")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--budget", type=duration, default=float("inf"), help="the time, as 90m")
     parser.add_argument("--shard", type=shard, default=(1, 1), help="a part of the cases, as 1/4")

@@ -14,14 +14,10 @@ opt and llc, which run again and again. A case that takes longer than --most sec
 that it has made. Every case is one line of FILE and stands in RESULTS, and is not done again unless more
 decisions are wanted; Ctrl-C ends the soak, and the next call goes on. Exit code 1 if a case is wrong.
 
-usage: python -m bench.sweeps.runners [--kinds=NAME;NAME...] [--points=NAME,...] [--decisions=1000000]
-       python -m bench.sweeps.runners --show
-options: --most=1500, --file=build/soak-runners.jsonl, --results=bench/results/soak-runners.json
 """
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import gc
 import json
@@ -40,11 +36,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
-from rich.table import Table
-
 import passpilot
-from bench.lib.records import ROOT
+from bench.lib.arguments import arguments
+from bench.lib.records import RESULTS, ROOT
+from bench.lib.tables import show_rows
+from bench.sweeps.runner_kinds import ALIKE, MAKERS, READS, Kinds
 from passpilot import Module, emit, optimize
 from passpilot.features.point import find_point
 from passpilot.plugin.errors import Error
@@ -52,21 +48,18 @@ from passpilot.runners.attach.answers import Answers
 from passpilot.runners.attach.run import attach
 from passpilot.runners.spec import make_runner
 from passpilot.training.tuning.decision_file import CallKey, UnitDecisions, write_decisions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from passpilot import Observation
-    from passpilot.passes.advisor import Advisor, OnError
-    from passpilot.runners.spec import RunnerLike
-
-from bench.sweeps.runner_kinds import ALIKE, MAKERS, READS, Kinds
 from tests import stock
 from tests.corpus.build import bindir
 from tests.passes.allocation.allocated import pressure
 from tests.runners.serving.serving import resident_kilobytes
 
-RESULTS: Final = ROOT / "bench/results" / "soak-runners.json"
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from passpilot import Observation
+    from passpilot.passes.advisor import Advisor, OnError
+    from passpilot.runners.spec import RunnerLike
+
 MOST: Final = 1000
 """Kilobytes that a process may grow by."""
 LEAVES: Final = 20
@@ -215,11 +208,11 @@ def hosted(case: Case, data: bytes, folder: Path, meter: Meter, stack: ExitStack
     while not meter.is_done(case):
         if case.kind in AGAIN:
             with make() as advisor:
-                made, before = compiled(data, advisor), 0
+                code, before = compiled(data, advisor), 0
         else:
-            made = compiled(data, advisor)
+            code = compiled(data, advisor)
         count = advisor.stats.decisions
-        if made != (expected := expected or made) or count == before:
+        if code != (expected := expected or code) or count == before:
             what = "gave other bytes" if count > before else "was not asked"
             case.wrong = f"{what} after {case.decisions} decisions"
             return
@@ -229,14 +222,14 @@ def hosted(case: Case, data: bytes, folder: Path, meter: Meter, stack: ExitStack
 def attached(case: Case, folder: Path, meter: Meter, stack: ExitStack) -> None:
     """Answer stock tools, which a script runs again and again until a file appears."""
     is_inline = case.point == "inline"
-    tool, made, stop = "opt" if is_inline else "llc", folder / "made", folder / "stop"
+    tool, output, stop = "opt" if is_inline else "llc", folder / "output", folder / "stop"
     program = source(case.point, folder)
     expected = folder / "expected"
     policy = Kinds(case.point, folder, stack).policy
     if case.point != "evict":  # where LLVM's own limit of evictions is another one
         expected.write_bytes(with_advisor(case.point, policy, program.read_bytes()))
     script = folder / tool
-    compare = f"{{ [ -e {expected} ] || cp {made} {expected}; }} && cmp {made} {expected}"
+    compare = f"{{ [ -e {expected} ] || cp {output} {expected}; }} && cmp {output} {expected}"
     script.write_text(
         f'#!/bin/sh\nuntil [ -e {stop} ]; do {bindir() / tool} "$@" && {compare} || exit; done\n'
     )
@@ -254,7 +247,7 @@ def attached(case: Case, folder: Path, meter: Meter, stack: ExitStack) -> None:
     thread = threading.Thread(target=watch)
     thread.start()
     try:
-        if code := attach([str(script), *flags, str(program), "-o", str(made)], [answers], 60):
+        if code := attach([str(script), *flags, str(program), "-o", str(output)], [answers], 60):
             case.wrong = f"exit code {code}"
     finally:
         stop.touch()
@@ -264,8 +257,8 @@ def attached(case: Case, folder: Path, meter: Meter, stack: ExitStack) -> None:
 def judge(case: Case, wanted: int, most: float) -> Case:
     """Do one case, in a process of its own."""
     warnings.simplefilter("ignore")  # of decisions that fell back
-    with tempfile.TemporaryDirectory() as made, ExitStack() as stack:
-        folder, meter = Path(made), Meter(wanted, most)
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder, meter = Path(name), Meter(wanted, most)
         try:
             if case.kind == "attach":
                 attached(case, folder, meter, stack)
@@ -303,51 +296,41 @@ def wanted_cases(
         for kind in kinds:
             case = Case(kind, point)
             before = done.get(case.key, case)
-            made = 0 if before.wrong else before.decisions
-            if made < wanted and ONLY.get(kind, point) == point:
+            decisions = 0 if before.wrong else before.decisions
+            if decisions < wanted and ONLY.get(kind, point) == point:
                 yield case
 
 
-def show(cases: Sequence[Case], results: Path) -> int:
-    """Print and write the counts; returns how many cases were wrong."""
-    table = Table("point", "runner", "decisions", "seconds", "grown, kB", "its peer, kB", "wrong")
-    for case in cases:
-        there = f"{case.grown_there:,}" if case.grown_there else ""
-        row = (f"{case.decisions:,}", f"{case.seconds:.0f}", f"{case.grown:,}", there, case.wrong)
-        table.add_row(case.point, case.kind, *row)
-    Console(width=140).print(table)
-    results.parent.mkdir(exist_ok=True)
-    results.write_text(json.dumps([asdict(case) for case in cases], indent=1) + "\n")
-    return sum(bool(case.wrong) for case in cases)
-
-
-def main() -> int:
-    """Entry point of the command."""
-    parser = argparse.ArgumentParser(description="A million decisions of every kind of runner.")
-    parser.add_argument("--kinds", type=lambda text: text.split(";"), default=KINDS, help="; ".join(KINDS))
-    parser.add_argument("--points", type=lambda text: text.split(","), default=tuple(READS))
-    parser.add_argument("--decisions", type=int, default=1_000_000)
-    parser.add_argument("--most", type=float, default=1500, help="seconds of a case")
-    parser.add_argument("--file", type=Path, default=ROOT / "build" / "soak-runners.jsonl")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--show", action="store_true", help="only count what is done")
-    arguments = parser.parse_args()
-    arguments.file.parent.mkdir(parents=True, exist_ok=True)
-    done = known(arguments.file, arguments.results)
-    left = (
-        () if arguments.show else wanted_cases(arguments.kinds, arguments.points, done, arguments.decisions)
-    )
+def judge_all(cases: Iterable[Case], file: Path, wanted: int, most: float) -> None:
+    """Do cases, and add them to a file; Ctrl-C ends them."""
+    file.parent.mkdir(parents=True, exist_ok=True)
     try:
-        for case in left:
-            made = judged(case, arguments.decisions, arguments.most)
-            with arguments.file.open("a") as file:
-                file.write(json.dumps(asdict(made)) + "\n")
-            print(f"{made.point}, {made.kind}: {made.decisions:,} in {made.seconds:.0f} s, ", end="")
-            print(f"{made.grown} and {made.grown_there} kB {made.wrong}", flush=True)
+        for case in cases:
+            row = asdict(judged(case, wanted, most))
+            with file.open("a") as lines:
+                lines.write(json.dumps(row) + "\n")
+            print(*row.values(), flush=True)
     except KeyboardInterrupt:
         print("stopped; the same command goes on", file=sys.stderr)
-    return 1 if show(list(known(arguments.file, arguments.results).values()), arguments.results) else 0
+
+
+def main() -> None:
+    defaults = {"--kinds": ";".join(KINDS), "--points": ",".join(READS), "--decisions": 1_000_000}
+    places = {
+        "--file": str(ROOT / "build/soak-runners.jsonl"),
+        "--results": str(RESULTS / "soak-runners.json"),
+    }
+    options = arguments(__doc__, {**defaults, "--most": 1500.0, **places, "--show": False})
+    file, results = Path(options.file), Path(options.results)
+    if not options.show:
+        kinds, points = options.kinds.split(";"), options.points.split(",")
+        left = wanted_cases(kinds, points, known(file, results), options.decisions)
+        judge_all(left, file, options.decisions, options.most)
+    rows = [asdict(case) for case in known(file, results).values()]
+    results.write_text(json.dumps(rows, indent=1) + "\n")
+    show_rows("cases", list(rows[0]), [list(row.values()) for row in rows])
+    sys.exit(any(row["wrong"] for row in rows))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

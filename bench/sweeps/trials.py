@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The cases of soak.py: one trial on one program with one seed, judged in a process of its own."""
+"""The cases of a sweep over programs: one trial on one program with one seed, in a process of its own."""
 
 from __future__ import annotations
 
@@ -140,11 +140,6 @@ class Case:
     date: str = ""
 
     @property
-    def key(self) -> tuple[str, str, int]:
-        """What tells cases from each other."""
-        return self.trial, self.program, self.seed
-
-    @property
     def kind(self) -> str:
         """What its program is: `units`, `corpus`, `csmith`, `llvm-stress` or `sequences`."""
         if self.program in ("csmith", "llvm-stress", SEQUENCES):
@@ -170,7 +165,7 @@ class Prepared:
             return ran(link(code, self.folder), 10 * ENDS) == self.expected
         driver = self.corpus.driver
         binary = link(code, self.folder, *map(str, self.others), *self.corpus.libs, lang=self.corpus.lang)
-        arguments = [each.replace("{drv}", "_driver") for each in driver.args]
+        arguments = [word.replace("{drv}", "_driver") for word in driver.args]
         output = ran(binary, RUNS, arguments, self.corpus.source)
         return hashlib.sha256(output).hexdigest() == driver.stdout_sha256
 
@@ -183,17 +178,17 @@ def ran(program: Path, seconds: int, arguments: Sequence[str] = (), folder: Path
 
 def csmith(seed: int, folder: Path) -> Prepared | None:
     """A program of csmith; None if it runs too long."""
-    source, made, after = folder / "random.c", folder / "random.bc", folder / "optimized.bc"
+    source, module, after = folder / "random.c", folder / "random.bc", folder / "optimized.bc"
     command = ["csmith", "--seed", str(seed), "--max-funcs", "8"]
     source.write_bytes(subprocess.run(command, cwd=folder, capture_output=True, check=True).stdout)
-    stock.run("clang", "-O2", *stock.CLANG, "-I/usr/include/csmith", source, "-o", made)
+    stock.run("clang", "-O2", *stock.CLANG, "-I/usr/include/csmith", source, "-o", module)
     try:
-        expected = ran(link(by_llc(made, opt_level=0), folder), ENDS)
+        expected = ran(link(by_llc(module, opt_level=0), folder), ENDS)
     except subprocess.CalledProcessError as error:
         if error.returncode in TOO_LONG:
             return None
         raise
-    return Prepared(folder, made, after, None, expected)
+    return Prepared(folder, module, after, None, expected)
 
 
 def of_corpus(case: Case, folder: Path) -> Prepared:
@@ -209,19 +204,16 @@ def compiled(case: Case, program: Prepared) -> bytes:
     warnings.simplefilter("ignore")  # many programs have nothing to ask about
     with ExitStack() as stack:
         early, late = (
-            [
-                stack.enter_context(passpilot.advisor(name, f"random:{case.seed + n}"))
-                for n, name in enumerate(points)
-            ]
+            [passpilot.advisor(name, f"random:{case.seed + n}") for n, name in enumerate(points)]
             for points in (trial.early, trial.asked_late(case.seed))
         )
         if trial.inline:
-            early.append(
-                stack.enter_context(InlineAdvisor(f"random:{case.seed}", size_budget=trial.size_budget))
-            )
+            early.append(InlineAdvisor(f"random:{case.seed}", size_budget=trial.size_budget))
         asked = [*early, *late]
         if "advised-outline" in trial.late:
-            late.append(stack.enter_context(passpilot.advisor("advised-outliner", "const:1")))
+            late.append(passpilot.advisor("advised-outliner", "const:1"))
+        for advisor in (*early, *late):
+            stack.enter_context(advisor)
         if not program.optimized.exists() and not early:
             stock.run("opt", "-O2", program.source, "-o", program.optimized)
         module = Module.read(program.source if early else program.optimized)
@@ -328,8 +320,8 @@ def judge(case: Case, program: Prepared | None) -> Case:
         elif case.kind == "llvm-stress":
             case.wrong = stress(case)
         elif case.kind == SEQUENCES:
-            made = of_seed(case.seed)
-            case.wrong, case.decisions = "; ".join(made.wrong), made.sequences
+            outcome = of_seed(case.seed)
+            case.wrong, case.decisions = "; ".join(outcome.wrong), outcome.sequences
         elif program and not program.is_right(compiled(case, program)):
             case.wrong = "prints something else"
     except (subprocess.SubprocessError, AssertionError, Error) as error:
@@ -371,8 +363,8 @@ def judge_all(cases: Sequence[Case]) -> list[Case]:
     first = cases[0]
     if first.kind not in ("csmith", "corpus"):
         return [judged(case) for case in cases]
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         if first.kind == "corpus":
             return [judged(case, of_corpus(case, folder)) for case in cases]
         if program := csmith(first.seed, folder):

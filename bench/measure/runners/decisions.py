@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A part of python -m bench.measure.runners: the time of one decision, by runner and codec, in turns."""
+"""The time of one decision, by runner and codec, in turns; `python -m bench.measure.runners decisions`."""
 
 from __future__ import annotations
 
@@ -11,34 +11,29 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
-from bench.lib import models as runner_models
-from bench.lib import peers as runner_peers
+from bench.lib import models, peers
+from bench.lib.tables import show
+from bench.lib.turns import in_turns
 from passpilot.features.point import find_point
 from passpilot.features.spec import TensorSpec
 from passpilot.runners.base import allocate, own_features
 from passpilot.runners.spec import make_runner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from passpilot.features.point import Point
     from passpilot.runners.base import Runner
-
-    Made = tuple[str | Callable[..., object], int | None]
-    """An argument of `make_runner`, and the peer's process."""
 
 ROUNDS: Final = 5
 SLICE: Final = 0.2
 """Seconds of questions to one runner, before the next one's turn."""
-
 VECTORS: Final = (500, 5_000, 50_000)
 COLD: Final = """
 import sys, time
@@ -53,59 +48,94 @@ with allocate(make_runner(sys.argv[1], point, timeout=60)) as runner:
     runner.evaluate()
     print((time.perf_counter() - start) * 1e3)
 """
-MILLION: Final = 1_000_000
-SLOW: Final = 20
-"""Microseconds per decision above which a million decisions take too long."""
 OURS: Final = "pipe"
-BRIDGE: Final = "pipe, ML-Compiler-Bridge bitstream"
-BRIDGE_JSON: Final = "pipe, ML-Compiler-Bridge JSON"
+BRIDGES: Final = {"bitstream": "bytes", "json": "json"}
+"""The codecs of ML-Compiler-Bridge, and what it calls them."""
 
 
 def workloads() -> dict[str, Point]:
     """The measured decision points by name."""
     inline, evict = find_point("inline"), find_point("evict")
-    found = {
+    points = {
         "38 scalars": replace(inline, features=own_features(inline)),
         "eviction": replace(evict, features=own_features(evict)),
     }
     for count in VECTORS:
         vector = TensorSpec("v", "float32", (count,))
-        found[f"{count:,} floats"] = replace(inline, features=(vector,))
-    return found
+        points[f"{count:,} floats"] = replace(inline, features=(vector,))
+    return points
 
 
-@dataclass
-class Contender:
-    """One runner on one workload, and its measurements."""
+def runner_specs(point: Point, folder: Path, stack: contextlib.ExitStack) -> dict[str, str]:
+    """The specs of all runners by the name in the table; starts their peers."""
+    null, flag = peers.null_policy(folder, point), f"--point={point.name}"
+    is_vector = len(point.features) == 1
+    rule = ("v", "int(0 * sum(values))") if is_vector else peers.NULL
+    model = folder / "perceptron.onnx"
+    keys = models.perceptron(model, point)
+    specs = {
+        "Python function": null,
+        "ONNX model": f"onnx:{model}?{keys}",
+        "ahead-of-time model": f"aot:{models.ahead_of_time(model)}?{keys}",
+    }
+    for name, options in {
+        OURS: "",
+        "pipe, JSON": "?serdes=json",
+        "pipe, protobuf": "?serdes=protobuf",
+    }.items():
+        base = folder / name.replace(", ", "-")
+        stack.enter_context(peers.piped(null, base, flag))
+        specs[name] = f"pipe:{base}{options}"
+    specs["gRPC stream"] = f"grpc:{stack.enter_context(peers.streamed(null, flag))[0]}"
+    for serdes, theirs in BRIDGES.items():
+        base = folder / f"bridge-{serdes}"
+        stack.enter_context(peers.scripted(peers.BRIDGE, base, theirs, *rule))
+        specs[f"pipe, ML-Compiler-Bridge {serdes}"] = f"pipe:{base}?protocol=mlbridge&serdes={serdes}"
+    if not is_vector:
+        stack.enter_context(peers.scripted(peers.MLGO, folder / "mlgo", *rule))
+        specs["pipe, MLGO"] = f"pipe:{folder / 'mlgo'}?protocol=mlgo"
+    return specs
 
-    runner: Runner
-    peer: int | None
-    times: list[int] = field(default_factory=list)
-    wire: float | None = None
 
-    def ask(self, seconds: float) -> None:
-        """Ask for this time; keep the nanoseconds of every question."""
-        evaluate, clock, times = self.runner.evaluate, time.perf_counter_ns, self.times
-        end = clock() + int(seconds * 1e9)
-        before = clock()
-        while before < end:
-            evaluate()
-            after = clock()
-            times.append(after - before)
-            before = after
+def cold_starts() -> dict[str, float]:
+    """Milliseconds from a runner's spec to its first answer, in a new process; servers already run."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        specs = runner_specs(find_point("inline"), Path(folder), stack)
+        time.sleep(1)  # the peers' interpreters start now
+        command = (sys.executable, "-c", COLD)
+        return {name: float(subprocess.check_output([*command, spec])) for name, spec in specs.items()}
 
-    def count_bytes(self, questions: int = 100) -> None:
-        """Measure the bytes per question in both directions."""
-        before = _transferred()
-        for _ in range(questions):
-            self.runner.evaluate()
-        self.wire = (_transferred() - before) / questions
 
-    def row(self) -> dict[str, float | None]:
-        """The figures: microseconds, bytes."""
-        times = np.array(self.times) / 1e3
-        median, high = np.percentile(times, [50, 90])
-        return {"median": float(median), "p90": float(high), "wire": self.wire}
+def ready(spec: str, point: Point) -> Runner:
+    """Make a runner, fill its tensors and ask it once."""
+    runner = allocate(make_runner(spec, point, timeout=60))
+    random = np.random.default_rng(1)
+    for name, tensor in runner.tensors.items():
+        high = 2 if name == getattr(point.domain, "mask", "") else 100
+        tensor[...] = random.integers(1, high, tensor.shape)
+    runner.evaluate()
+    return runner
+
+
+def ask_for(runner: Runner, seconds: float) -> list[int]:
+    """Ask for this time; the nanoseconds of every question."""
+    evaluate, clock, times = runner.evaluate, time.perf_counter_ns, []
+    end = clock() + int(seconds * 1e9)
+    before = clock()
+    while before < end:
+        evaluate()
+        after = clock()
+        times.append(after - before)
+        before = after
+    return times
+
+
+def bytes_per_question(runner: Runner, questions: int = 100) -> float:
+    """The bytes of a question in both directions."""
+    before = _transferred()
+    for _ in range(questions):
+        runner.evaluate()
+    return (_transferred() - before) / questions
 
 
 def _transferred() -> int:
@@ -125,151 +155,28 @@ def _tcp_bytes(name: str) -> int:
     return 0
 
 
-class Stage:
-    """Starts runners and their peers for one workload, and ends them with it."""
-
-    def __init__(self, point: Point, stack: contextlib.ExitStack, folder: Path) -> None:
-        self._point = point
-        self._stack = stack
-        self._folder = folder
-        self._null = runner_peers.null_policy(folder, point)
-        self._vector = len(point.features) == 1
-        self._flag = f"--point={point.name}"
-
-    def makers(self) -> dict[str, Callable[[], Made]]:
-        """The functions that make the runners, by the name in the table."""
-        makers: dict[str, Callable[[], Made]] = {
-            "Python function": lambda: (self._null, None),
-            "ONNX model": lambda: (runner_models.onnx_spec(self._folder, self._point), None),
-            "ahead-of-time model": lambda: (runner_models.aot_spec(self._folder, self._point), None),
-            OURS: lambda: self._piped("ours", ""),
-            "pipe, JSON": lambda: self._piped("json", "?serdes=json"),
-            "pipe, Protocol Buffers": lambda: self._piped("protobuf", "?serdes=protobuf"),
-            "gRPC stream": self._streamed,
-            BRIDGE: lambda: self._bridge("bitstream", "bytes"),
-            BRIDGE_JSON: lambda: self._bridge("json", "json"),
-        }
-        if not self._vector:
-            makers["pipe, MLGO"] = self._mlgo
-        return makers
-
-    def _piped(self, name: str, options: str) -> Made:
-        base = self._folder / name
-        peer = self._stack.enter_context(runner_peers.piped(self._null, base, self._flag))
-        return f"pipe:{base}{options}", peer
-
-    def _streamed(self) -> Made:
-        address, peer = self._stack.enter_context(runner_peers.streamed(self._null, self._flag))
-        return f"grpc:{address}", peer
-
-    def _bridge(self, serdes: str, theirs: str) -> Made:
-        base = self._folder / f"bridge-{serdes}"
-        how = (theirs, "reads" if self._vector else "null")
-        peer = self._stack.enter_context(runner_peers.scripted(runner_peers.BRIDGE, base, *how))
-        return f"pipe:{base}?protocol=mlbridge&serdes={serdes}", peer
-
-    def _mlgo(self) -> Made:
-        base = self._folder / "mlgo"
-        peer = self._stack.enter_context(runner_peers.scripted(runner_peers.MLGO, base))
-        return f"pipe:{base}?protocol=mlgo", peer
-
-    def contender(self, make: Callable[[], Made]) -> Contender:
-        """Make a runner and ask it once."""
-        spec, peer = make()
-        runner = self._stack.enter_context(allocate(make_runner(spec, self._point, timeout=60)))
-        _fill(runner, self._point)
-        runner.evaluate()
-        return Contender(runner, peer)
-
-
-def cold_starts() -> dict[str, float]:
-    """Milliseconds from a runner's spec to its first answer, in a new process; servers already run."""
-    point = find_point("inline")
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        makers = Stage(point, stack, Path(folder)).makers()
-        return {name: _cold_start(*make()) for name, make in makers.items()}
-
-
-def _cold_start(spec: str | Callable[..., object], peer: int | None) -> float:
-    if peer is not None:
-        time.sleep(1)  # the peer's interpreter starts now
-    return float(subprocess.check_output([sys.executable, "-c", COLD, str(spec)], text=True))
-
-
-def _fill(runner: Runner, point: Point) -> None:
-    random = np.random.default_rng(1)
-    for name, tensor in runner.tensors.items():
-        high = 2 if name == getattr(point.domain, "mask", "") else 100
-        tensor[...] = random.integers(1, high, tensor.shape)
-
-
-@contextlib.contextmanager
-def contenders(point: Point) -> Iterator[dict[str, Contender]]:
-    """All runners on one workload."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        stage = Stage(point, stack, Path(folder))
-        yield {name: stage.contender(make) for name, make in stage.makers().items()}
-
-
-def decisions() -> dict[str, dict[str, dict[str, float | None]]]:
-    """Measure all runners on all workloads; print one table per workload, and the ratios."""
-    results: dict[str, dict[str, dict[str, float | None]]] = {}
+def decisions() -> None:
+    """Measure all runners on all workloads; print one table per workload."""
     cold = cold_starts()
-    for name, point in workloads().items():
-        with contenders(point) as found:
-            for _ in range(ROUNDS):
-                for contender in found.values():
-                    contender.ask(SLICE)
-            for contender in found.values():
-                contender.count_bytes()
-            rows = {runner: contender.row() for runner, contender in found.items()}
-        if not results:
-            rows = {runner: {**row, "cold": cold[runner]} for runner, row in rows.items()}
-        results[name] = rows
-        _print(name, rows)
-    return results
-
-
-def _print(name: str, rows: dict[str, dict[str, float | None]]) -> None:
-    table = Table(title=f"one decision: {name}")
-    for column in ("runner", "median, µs", "p90, µs", "to pipe", "bytes", "cold start, ms"):
-        table.add_column(column, justify="left" if column == "runner" else "right")
-    ours = rows[OURS]["median"] or 1
-    for runner, row in rows.items():
-        median, wire = row["median"] or 0, row["wire"] or 0
-        ratio, size = f"{median / ours:.2f}", f"{wire:,.0f}" if wire > 1 else ""
-        start = f"{row['cold']:,.1f}" if "cold" in row else ""
-        table.add_row(runner, f"{median:,.2f}", f"{row['p90']:,.2f}", ratio, size, start)
-    console = Console(width=100)
-    console.print(table)
-    bridge, json_ = (rows[name]["median"] or 0 for name in (BRIDGE, BRIDGE_JSON))
-    console.print(f"ML-Compiler-Bridge to our pipe: bitstream {bridge / ours:.1f}, JSON {json_ / ours:.1f}\n")
-
-
-def _resident(process: int | None) -> int:
-    if process is None:
-        return 0
-    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def memory() -> dict[str, dict[str, float]]:
-    """Ask every runner a million times, slow ones a tenth of that; the growth of both processes in bytes."""
-    results: dict[str, dict[str, float]] = {}
-    table = Table(title="growth while 38 scalars are asked about, KiB")
-    for column in ("runner", "decisions", "this process", "the other"):
-        table.add_column(column, justify="left" if column == "runner" else "right")
-    with contenders(workloads()["38 scalars"]) as found:
-        for name, contender in found.items():
-            contender.ask(1)  # makes the one-time allocations
-            decisions = MILLION if len(contender.times) > 1e6 / SLOW else MILLION // 10
-            contender.times.clear()
-            processes = (os.getpid(), contender.peer)
-            before = [_resident(process) for process in processes]
-            for _ in range(decisions):
-                contender.runner.evaluate()
-            grown = [_resident(process) - start for process, start in zip(processes, before, strict=True)]
-            results[name] = {"decisions": decisions, "here": grown[0], "there": grown[1]}
-            there = f"{grown[1] / 1024:,.0f}" if contender.peer else ""
-            table.add_row(name, f"{decisions:,}", f"{grown[0] / 1024:,.0f}", there)
-    Console(width=100).print(table)
-    return results
+    for title, point in workloads().items():
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+            specs = runner_specs(point, Path(folder), stack)
+            runners = {name: stack.enter_context(ready(spec, point)) for name, spec in specs.items()}
+            runs = {name: partial(ask_for, runner, SLICE) for name, runner in runners.items()}
+            times = in_turns(runs, ROUNDS)
+            wire = {name: bytes_per_question(runner) for name, runner in runners.items()}
+        rows = {}
+        for name, rounds in times.items():
+            median, high = np.percentile(list(chain(*rounds)), [50, 90]) / 1e3
+            rows[name] = {
+                "median, µs": median,
+                "p90, µs": high,
+                "bytes": wire[name],
+                "cold start, ms": cold.get(name),
+            }
+        ours = rows[OURS]["median, µs"]
+        show(
+            f"one decision: {title}",
+            "runner",
+            {name: {**row, "to pipe": row["median, µs"] / ours} for name, row in rows.items()},
+        )
