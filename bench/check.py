@@ -18,8 +18,8 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from bench.lib.arguments import CHECK
 from bench.lib.bars import FOLDER, MEASURES, Record, read_record
+from bench.lib.command import CHECK
 from bench.lib.records import RESULTS, ROOT
 from bench.lib.tables import show_rows
 from tests.command import started

@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from bench.lib.arguments import CHECK
-from bench.lib.records import command, read, write
+from bench.lib.command import CHECK, running
+from bench.lib.records import read, write
 
 FOLDER: Final = "bars"
 MEASURES: Final = "bench.measure."
@@ -98,12 +98,7 @@ def settle(*bars: Bar, required: bool = False) -> None:
     """Print and record the bars; with `--check`, or if required, exit 1 if a figure is beyond its bar."""
     print(*bars, sep="\n")
     date, load = time.strftime("%Y-%m-%d", time.gmtime()), round(os.getloadavg()[0], 1)
-    record = Record(command().removeprefix(MEASURES), date, {**machine(), "load": load}, bars)
+    record = Record(running().removeprefix(MEASURES), date, {**machine(), "load": load}, bars)
     write(f"{FOLDER}/{record.script}.json", asdict(record))
     if (required or CHECK in sys.argv[1:]) and not record.passed:
         sys.exit(1)
-
-
-def arguments() -> list[str]:
-    """The command line's arguments without `--check`."""
-    return [word for word in sys.argv[1:] if word != CHECK]

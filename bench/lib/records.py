@@ -4,18 +4,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[2]
 RESULTS: Final = ROOT / "bench/results"
-
-
-def command() -> str:
-    """The running module as `python -m` names it, such as ``bench.measure.runners.pipe``."""
-    spec = sys.modules["__main__"].__spec__
-    return spec.name.removesuffix(".__main__") if spec else Path(sys.argv[0]).stem
 
 
 def read(name: str, default: Any = None) -> Any:

@@ -129,9 +129,3 @@ def medians(times: Mapping[str, Sequence[float]]) -> dict[str, float]:
 def least(times: Mapping[str, Sequence[float]], slower: float = 1.0) -> dict[str, float]:
     """The least of the rounds, as on a quiet machine if `slower` is this machine's `slowness`."""
     return {name: min(rounds) / slower for name, rounds in times.items()}
-
-
-def time_starts(times: dict[str, list[float]]) -> None:
-    """Add the seconds of one run of all `STARTS`, between runs of what is measured in this process."""
-    for name, measure in starts().items():
-        times.setdefault(name, []).append(measure())

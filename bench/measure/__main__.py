@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.lib.records import ROOT
 
 for path in sorted(Path(__file__).parent.rglob("*.py")):
-    if path != Path(__file__) and '__name__ == "__main__"' in path.read_text():
+    if path != Path(__file__) and "\n@command\n" in path.read_text():
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__")
         print(f"== {module}", flush=True)
         subprocess.run([sys.executable, "-m", module], cwd=ROOT, check=True)

@@ -6,7 +6,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from bench.lib.records import ROOT, command
+from bench.lib.command import running
+from bench.lib.records import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +36,7 @@ def write_or_check(texts: Mapping[str, str], *, check: bool) -> None:
     }
     for name, text in stale.items():
         if check:
-            print(f"{name}: expected what `python -m {command()}` writes; run it")
+            print(f"{name}: expected what `python -m {running()}` writes; run it")
         else:
             (ROOT / name).write_text(text)
     sys.exit(1 if check and stale else 0)

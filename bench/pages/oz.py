@@ -15,7 +15,7 @@ import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.records import RESULTS, read
 from bench.pages.dots import dots
 from bench.pages.markdown import table, write_or_check
@@ -179,7 +179,7 @@ def recorded() -> EvaluationResult:
     return EvaluationResult(facts, facts.pop("contenders"), facts.pop("baselines"), programs)
 
 
-def record(path: str) -> None:
+def write_record(path: str) -> None:
     """Record what the page shows of a result of `passpilot eval`."""
     raw = json.loads(Path(path).read_text())
     lines = [{key: value for key, value in raw.items() if key not in ("programs", "summary")}]
@@ -189,9 +189,9 @@ def record(path: str) -> None:
     (RESULTS / RESULT).write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-if __name__ == "__main__":
-    options = arguments(__doc__, {"--record": ""})
-    if options.record:
-        record(options.record)
+@command
+def main(*, check: bool = False, record: str = "") -> None:
+    if record:
+        write_record(record)
     result = recorded()
-    write_or_check({PAGE: page(result), PLOT: plot(result)}, check=options.check)
+    write_or_check({PAGE: page(result), PLOT: plot(result)}, check=check)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bench.check import CHECKS
-from bench.lib.arguments import arguments
 from bench.lib.bars import FOLDER, Bar, Record, read_record
+from bench.lib.command import command
 from bench.lib.records import RESULTS
 from bench.pages.dots import dots
 from bench.pages.markdown import replaced, table, write_or_check
@@ -82,5 +82,6 @@ def texts() -> dict[str, str]:
     return {PAGE: replaced(PAGE, "bench.pages.performance", section(records)), PLOT: plot(records)}
 
 
-if __name__ == "__main__":
-    write_or_check(texts(), check=arguments(__doc__, {}).check)
+@command
+def main(*, check: bool = False) -> None:
+    write_or_check(texts(), check=check)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.records import read
 from bench.pages.markdown import table, write_or_check
 
@@ -152,5 +152,6 @@ clang-22. Code is the bytes of machine code relative to clang-22.
 """
 
 
-if __name__ == "__main__":
-    write_or_check({PAGE: page()}, check=arguments(__doc__, {}).check)
+@command
+def main(*, check: bool = False) -> None:
+    write_or_check({PAGE: page()}, check=check)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.records import read
 from bench.pages.dots import dots
 from bench.pages.markdown import table, write_or_check
@@ -153,7 +153,8 @@ interval. The search saw one script; the other one it did not see (`python -m be
 """
 
 
-if __name__ == "__main__":
+@command
+def main(*, check: bool = False) -> None:
     rows = read("tune.json")
     pages = {PAGE: page(rows, read("search.json"), read("speed.json")), PLOT: plot(rows)}
-    write_or_check(pages, check=arguments(__doc__, {}).check)
+    write_or_check(pages, check=check)

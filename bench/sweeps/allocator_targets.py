@@ -13,7 +13,7 @@ import subprocess
 import sys
 from typing import Final
 
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.records import read, write
 from bench.sweeps.programs import sizes
 from passpilot.plugin.toolchain import llvm_plugin
@@ -43,15 +43,12 @@ def left(name: str, target: str) -> int | None:
     sys.exit(f"{name}, {target}: llc ended with {done.returncode}: {done.stderr[-400:]}")
 
 
-def main() -> None:
+@command
+def main(*programs: str) -> None:
     record = read(RECORD, {})
-    for name in sizes(arguments(__doc__, {"programs": tuple(all_programs())}).programs):
+    for name in sizes(programs or all_programs()):
         for target in TARGETS:
             if target not in record.setdefault(name, {}):
                 record[name][target] = left(name, target)
                 print(f"{name}, {target}: {record[name][target]} functions left to greedy", flush=True)
                 write(RECORD, record)
-
-
-if __name__ == "__main__":
-    main()

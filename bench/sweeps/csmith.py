@@ -19,8 +19,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, require
+from bench.lib.command import command
 from bench.lib.corpus import code_size
 from tests.command import PASSPILOT
 
@@ -85,13 +85,13 @@ def measured(seed: int, policy: str) -> Sizes | None:
         return Sizes(code_size(level), code_size(small), printed(small, 10 * PATIENCE) == expected)
 
 
-def main() -> None:
-    options = arguments(__doc__, {"policy": "@oz", "count": 150, "first": 1})
+@command
+def main(policy: str = "@oz", count: int = 150, first: int = 1) -> None:
     found: dict[int, Sizes] = {}
     failure = ""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        seeds = range(options.first, options.first + options.count)
-        work = {pool.submit(measured, seed, options.policy): seed for seed in seeds}
+        seeds = range(first, first + count)
+        work = {pool.submit(measured, seed, policy): seed for seed in seeds}
         with contextlib.suppress(KeyboardInterrupt):
             for done in as_completed(work):
                 try:
@@ -106,11 +106,7 @@ def main() -> None:
         sys.exit(2 if failure else 1)
     wrong = [seed for seed, sizes in sorted(found.items()) if not sizes.same]
     larger = [sizes.policy / sizes.level for sizes in found.values() if sizes.policy > sizes.level]
-    print(f"{len(found)} of {options.count} programs; print something else: {wrong or 'none'}")
+    print(f"{len(found)} of {count} programs; print something else: {wrong or 'none'}")
     print(f"{len(larger)} are larger, the worst {max(larger, default=1):.3f}")
     together = sum(sizes.policy for sizes in found.values()) / sum(sizes.level for sizes in found.values())
     require(Bar("wrong programs", len(wrong), 0), Bar("all together", together, LARGEST, "-Oz"))
-
-
-if __name__ == "__main__":
-    main()

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.corpus import built
 from bench.lib.records import write
 from bench.lib.tables import show
@@ -95,9 +95,10 @@ def compared(source: Path, folder: Path) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+@command
+def main(*programs: str) -> None:
     rows = {}
-    for program in built(arguments(__doc__, {"programs": PROGRAMS}).programs):
+    for program in built(programs or PROGRAMS):
         with tempfile.TemporaryDirectory() as folder:
             rows[program.name] = compared(program.whole("Oz"), Path(folder))
         write("differential.json", rows)
@@ -109,7 +110,3 @@ def main() -> None:
     ]
     if wrong:
         sys.exit(f"expected stock opt's own decisions, got others in {', '.join(wrong)}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The counts of sweeps over programs, and which cases they are, in a file that is committed: any machine goes on.
+"""The counts of sweeps over programs, and their cases, in a file that is committed: any machine goes on.
 
     {"units": {"lua": ["lapi.c.bc", ...]},
      "rows": {"every, corpus": {"cases": 46, "decisions": 9, "left out": 0, "wrong": {}, "trees": ["95e4cef"],

@@ -19,7 +19,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.corpus import built
 from bench.lib.records import write
 from bench.lib.tables import show
@@ -99,15 +99,12 @@ def compare(point: str, log: Path) -> dict[str, int]:
     return {"decisions": len(found), "values": values, "different": different + abs(counted - len(found))}
 
 
-def main() -> None:
-    (program,) = built([arguments(__doc__, {"program": "lz4"}).program])
+@command
+def main(name: str = "lz4") -> None:
+    (program,) = built([name])
     with tempfile.TemporaryDirectory() as folder:
         rows = {point: compare(point, log) for point, log in write_logs(program, Path(folder)).items()}
     show(f"logs of {program.name}, read by MLGO's reader", "point", rows)
     write("mlgo-reader.json", {"program": program.name, "reader": READER, "points": rows})
     if any(row["different"] or not row["decisions"] for row in rows.values()):
         sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()

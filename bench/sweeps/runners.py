@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import passpilot
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.records import RESULTS, ROOT
 from bench.lib.tables import show_rows
 from bench.sweeps.runner_kinds import ALIKE, MAKERS, READS, Kinds
@@ -314,23 +314,22 @@ def judge_all(cases: Iterable[Case], file: Path, wanted: int, most: float) -> No
         print("stopped; the same command goes on", file=sys.stderr)
 
 
-def main() -> None:
-    defaults = {"--kinds": ";".join(KINDS), "--points": ",".join(READS), "--decisions": 1_000_000}
-    places = {
-        "--file": str(ROOT / "build/soak-runners.jsonl"),
-        "--results": str(RESULTS / "soak-runners.json"),
-    }
-    options = arguments(__doc__, {**defaults, "--most": 1500.0, **places, "--show": False})
-    file, results = Path(options.file), Path(options.results)
-    if not options.show:
-        kinds, points = options.kinds.split(";"), options.points.split(",")
-        left = wanted_cases(kinds, points, known(file, results), options.decisions)
-        judge_all(left, file, options.decisions, options.most)
-    rows = [asdict(case) for case in known(file, results).values()]
-    results.write_text(json.dumps(rows, indent=1) + "\n")
+@command
+def main(
+    *,
+    kinds: str = ";".join(KINDS),
+    points: str = ",".join(READS),
+    decisions: int = 1_000_000,
+    most: float = 1500.0,
+    file: str = str(ROOT / "build/soak-runners.jsonl"),
+    results: str = str(RESULTS / "soak-runners.json"),
+    show: bool = False,
+) -> None:
+    lines, record = Path(file), Path(results)
+    if not show:
+        left = wanted_cases(kinds.split(";"), points.split(","), known(lines, record), decisions)
+        judge_all(left, lines, decisions, most)
+    rows = [asdict(case) for case in known(lines, record).values()]
+    record.write_text(json.dumps(rows, indent=1) + "\n")
     show_rows("cases", list(rows[0]), [list(row.values()) for row in rows])
     sys.exit(any(row["wrong"] for row in rows))
-
-
-if __name__ == "__main__":
-    main()

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 import passpilot
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.corpus import best_elsewhere, built, checked
 from bench.lib.records import read, write
 from bench.lib.tables import geometric_means, show
@@ -107,15 +107,14 @@ def measure(point: str, program: Program, policies: int) -> dict[str, float]:
     return {str(seed): mean_ratio(cost, default) for seed, cost in enumerate(others)}
 
 
-def main() -> None:
-    points = ",".join([*COLUMNS, *CHOICES])
-    settings = arguments(__doc__, {"--policies": 24, "--points": points, "programs": PROGRAMS})
+@command
+def main(*programs: str, policies: int = 24, points: str = ",".join([*COLUMNS, *CHOICES])) -> None:
     record: dict[str, dict[str, dict[str, float]]] = read(RECORD, {})
-    for point in settings.points.split(","):
+    for point in points.split(","):
         costs = record.setdefault(point, {})
-        for program in built(settings.programs):
-            if len(costs.get(program.name, ())) < settings.policies:
-                costs[program.name] = measure(point, program, settings.policies)
+        for program in built(programs or PROGRAMS):
+            if len(costs.get(program.name, ())) < policies:
+                costs[program.name] = measure(point, program, policies)
                 write(RECORD, record)
                 print(point, program.name, min(costs[program.name].values()), file=sys.stderr, flush=True)
     for point, costs in record.items():
@@ -125,7 +124,3 @@ def main() -> None:
             row = {"best policy": best, "in-sample": own[best], "fixed policy": fixed, "held out": own[fixed]}
             rows[name] = row
         show(point, "program", rows, geometric_means(rows.values(), ("in-sample", "held out")))
-
-
-if __name__ == "__main__":
-    main()

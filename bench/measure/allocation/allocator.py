@@ -21,8 +21,8 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, require
+from bench.lib.command import command
 from bench.lib.records import read, write
 from bench.lib.tables import geometric_means, show
 from bench.lib.turns import in_turns, least
@@ -129,8 +129,8 @@ def score_ratios(source: Path) -> dict[str, float]:
     }
 
 
-def main() -> None:
-    programs = arguments(__doc__, {"programs": ()}).programs
+@command
+def main(*programs: str) -> None:
     rows: dict[str, dict[str, float]] = read(RECORD, {"programs": {}})["programs"]
     for name in programs or [name for name in all_programs() if name not in rows]:
         source = optimized(name)
@@ -143,7 +143,3 @@ def main() -> None:
         if alone := [f"{key} {row[key]:.2f}" for key, bar in BARS.items() if row[key] > bar]:
             print(f"{name} alone is beyond: {', '.join(alone)}")
     require(*(Bar(key, means[key], bar) for key, bar in BARS.items()))
-
-
-if __name__ == "__main__":
-    main()

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import networkx
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.tables import show
 from bench.measure.runners.compilations import graph_over_grpc
 from passpilot import EvictAdvisor, Module, PriorityAdvisor, emit, interference_graph
@@ -104,8 +104,8 @@ class Stopwatch:
         return max(self.rows.values(), key=lambda row: row.questions)
 
 
-def main() -> None:
-    program = arguments(__doc__, {"program": "libyaml"}).program
+@command
+def main(program: str = "libyaml") -> None:
     functions = {f"{groups} blocks": Stopwatch(1).run(long_function(groups)) for groups in (20, 80, 320)}
     real = Stopwatch(None).run(optimized(program))
     rows = {}
@@ -130,7 +130,3 @@ def main() -> None:
         Bar("a model of the graph over `grpc:`", over / seconds["in process"], 3, "in process"),
         Bar("a model of the graph over `grpc:`", over / seconds["exchange"], 1.75, bare),
     )
-
-
-if __name__ == "__main__":
-    main()

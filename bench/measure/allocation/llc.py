@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import passpilot
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.native import c_function
 from bench.lib.tables import show
 from bench.lib.turns import commands_in_turns, in_turns, least, medians, ratio, slowness, starts
@@ -105,13 +105,13 @@ def processes(source: Path, rounds: int, folder: Path) -> dict[str, list[float]]
     return times
 
 
-def main() -> None:
-    options = arguments(__doc__, {"program": "sqlite", "rounds": 5})
-    source = optimized(options.program)
+@command
+def main(program: str = "sqlite", rounds: int = 5) -> None:
+    source = optimized(program)
     with tempfile.TemporaryDirectory() as temporary:
-        asked = questions(source, options.rounds, Path(temporary))
-        times = processes(source, options.rounds, Path(temporary))
-    title = f"{options.program} after -O2 ({source.stat().st_size / 1e6:.1f} MB), {options.rounds} rounds"
+        asked = questions(source, rounds, Path(temporary))
+        times = processes(source, rounds, Path(temporary))
+    title = f"{program} after -O2 ({source.stat().st_size / 1e6:.1f} MB), {rounds} rounds"
     show(f"{title}: least µs", "runner", asked)
     ratios = {what: ratio(seconds, times["llc-22"]) for what, seconds in times.items()}
     middle = medians(times)
@@ -124,7 +124,3 @@ def main() -> None:
         ),
         *(Bar(what, value, 1.25, "llc-22") for what, value in ratios.items() if what != "llc-22"),
     )
-
-
-if __name__ == "__main__":
-    main()

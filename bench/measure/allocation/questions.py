@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import passpilot
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.native import c_function
 from bench.lib.tables import show
 from bench.lib.turns import in_turns, slowness, starts
@@ -72,9 +72,9 @@ def microseconds(source: Path, points: Sequence[str], make: Callable[[str], Runn
         return {advisor.point: advisor.stats.microseconds_per_decision for advisor in advisors}
 
 
-def main() -> None:
-    options = arguments(__doc__, {"program": "picosat", "rounds": 10})
-    source = optimized(options.program)
+@command
+def main(program: str = "picosat", rounds: int = 10) -> None:
+    source = optimized(program)
     with tempfile.TemporaryDirectory() as folder:
         address = c_function(Path(folder, "decide.so"), FIRST_LEGAL)
 
@@ -96,13 +96,13 @@ def main() -> None:
         clocks = {
             name: partial(lambda measure: {"": measure()}, measure) for name, measure in starts().items()
         }
-        times = in_turns({**measures, **clocks}, options.rounds)
+        times = in_turns({**measures, **clocks}, rounds)
     slower = slowness({name: [row[""] for row in times[name]] for name in clocks})
     rows = {
         kind: {column: min(row[column] for row in times[kind]) / slower for column in (*POINTS, ALONE)}
         for kind in makers
     }
-    show(f"µs per question, least of {options.rounds}", "runner", rows)
+    show(f"µs per question, least of {rounds}", "runner", rows)
     alone = {kind: row.pop(ALONE) for kind, row in rows.items()}
     settle(
         *(
@@ -116,7 +116,3 @@ def main() -> None:
             for kind, most in MULTIPLES.items()
         ),
     )
-
-
-if __name__ == "__main__":
-    main()

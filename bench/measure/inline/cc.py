@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.models import refusing_mlp
 from bench.lib.tables import show
 from bench.lib.turns import in_turns, used
@@ -66,8 +66,8 @@ def summary(clang: Sequence[Used], mine: Sequence[Used]) -> dict[str, float]:
     }
 
 
+@command
 def main() -> None:
-    arguments(__doc__, {})
     rest = ("-O2", "-c", "unit.c", "-o", "unit.o")
     commands = {"clang-22": ("clang-22", *rest), "cc": (PASSPILOT, "cc", *rest)}
     commands |= {name: (PASSPILOT, "cc", *options, *rest) for name, options in RUNNERS.items()}
@@ -85,7 +85,3 @@ def main() -> None:
             for kind in ("cc", "--inline=default")
         )
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.corpus import built
 from bench.lib.instructions import instructions
 from bench.lib.tables import show
@@ -62,14 +62,13 @@ def commands(folder: Path, bitcode: Path, pipeline: str) -> dict[str, list[str |
     }
 
 
-def main() -> None:
-    options = arguments(__doc__, {"program": "zstd", "level": "Oz", "rounds": 4})
-    (program,) = built([options.program])
-    bitcode = program.whole(options.level)
+@command
+def main(program: str = "zstd", level: str = "Oz", rounds: int = 4) -> None:
+    bitcode = built([program])[0].whole(level)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        runs = commands(folder, bitcode, f"default<{options.level}>")
-        times = commands_in_turns(runs, options.rounds)
+        runs = commands(folder, bitcode, f"default<{level}>")
+        times = commands_in_turns(runs, rounds)
         asking, deciding, asked = map(float, (folder / "counts").read_text().split())
         executed = instructions(runs)  # writes the counts again, with the seconds of valgrind
         outputs = {path.read_bytes() for path in folder.glob("*.bc")}
@@ -85,7 +84,7 @@ def main() -> None:
         for who, rounds in times.items()
     }
     size = bitcode.stat().st_size / 1e6
-    show(f"{options.program} at {options.level}, {size:.1f} MB, {options.rounds} rounds", "who", rows)
+    show(f"{program} at {level}, {size:.1f} MB, {rounds} rounds", "who", rows)
     print(
         f"{NATIVE}: {asked:.0f} decisions; {fastest[NATIVE] - fastest['opt-22']:.2f} s over stock, of which "
         f"{asking:.3f} s are ours and {deciding:.2f} s LLVM's default decisions (stock takes those, too); "
@@ -99,7 +98,3 @@ def main() -> None:
         Bar("a Python policy repeats the default, instructions", ratios["Python echo"], 1.25, "opt-22"),
         Bar("a Python policy that reads nothing, instructions", to_native, 1.05, "the C++ runner"),
     )
-
-
-if __name__ == "__main__":
-    main()

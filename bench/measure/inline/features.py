@@ -16,8 +16,8 @@ from typing import Final
 
 from onnx import helper
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.corpus import built
 from bench.lib.instructions import instructions
 from bench.lib.tables import show
@@ -54,20 +54,20 @@ def commands(folder: Path, bitcode: Path, level: str) -> dict[str, list[str]]:
     return lines
 
 
-def main() -> None:
-    options = arguments(__doc__, {"program": "zstd", "level": "Oz", "rounds": 4})
-    (program,) = built([options.program])
+@command
+def main(program: str = "zstd", level: str = "Oz", rounds: int = 4) -> None:
+    module = built([program])[0].whole(level)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        runs = commands(folder, program.whole(options.level), options.level)
-        times = commands_in_turns(runs, options.rounds)
+        runs = commands(folder, module, level)
+        times = commands_in_turns(runs, rounds)
         counts = instructions(runs)
         outputs = {path.read_bytes() for path in folder.glob("*.bc")}
     rows = {
         who: {"instructions": count / counts["opt-22"], "time": ratio(times[who], times["opt-22"])}
         for who, count in counts.items()
     }
-    show(f"{options.program} at {options.level}, to opt-22", "a model that reads", rows)
+    show(f"{program} at {level}, to opt-22", "a model that reads", rows)
     if len(outputs) != 1:
         sys.exit("expected equal outputs")
     settle(
@@ -76,7 +76,3 @@ def main() -> None:
             for who, (_, bar) in MODELS.items()
         )
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.corpus import built
 from bench.lib.instructions import instructions
 from bench.lib.models import refusing_mlp
@@ -80,8 +80,8 @@ def advising(folder: Path) -> dict[str, float]:
     return {name: count / counts[name.split(" of ")[1]] for name, count in counts.items() if " of " in name}
 
 
+@command
 def main() -> None:
-    arguments(__doc__, {})
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         refusing_mlp(folder)
@@ -97,7 +97,3 @@ def main() -> None:
         kind, _, base = name.partition(" of ")
         bars.append(Bar(f"`{kind.strip(',')}` on {LARGE}, instructions", value, 1.15, base))
     settle(*bars)
-
-
-if __name__ == "__main__":
-    main()

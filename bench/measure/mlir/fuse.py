@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 import passpilot
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.tables import show
 from bench.lib.turns import thread_seconds
 from passpilot import MLIR_FUSE
@@ -164,11 +164,7 @@ def measure(name: str, pairs: int) -> dict[str, float]:
     }
 
 
-def main() -> None:
-    pairs = arguments(__doc__, {"--pairs": 60}).pairs
+@command
+def main(*, pairs: int = 60) -> None:
     rows = {name: measure(name, pairs) for name in PROGRAMS}
     show("speed relative to MLIR's choice, medians of pairs", "program", rows)
-
-
-if __name__ == "__main__":
-    main()

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import passpilot
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.tables import show
 from bench.lib.turns import in_turns, least, thread_seconds
 from bench.measure.mlir.modules import module
@@ -129,8 +129,8 @@ def feature_cost(text: str) -> float:
     return 1e6 * thread_seconds(read) / count
 
 
+@command
 def main() -> None:
-    arguments(__doc__, {})
     worst: dict[tuple[str, str], float] = {}
     costs = []
     for case in cases():
@@ -153,7 +153,3 @@ def main() -> None:
         ),
         Bar(FEATURES, max(costs), 15),
     )
-
-
-if __name__ == "__main__":
-    main()

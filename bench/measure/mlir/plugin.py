@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.instructions import instructions
 from bench.lib.tables import show, show_rows
 from bench.lib.turns import STARTS, commands_in_turns, least, slowness
@@ -74,7 +74,7 @@ def calls_module(calls: int, attributes: str = "") -> str:
     return module(calls, size, leaves, size, operations=("addi",), step=13, attributes=attributes)
 
 
-def command(source: str, pipeline: str, *flags: str) -> list[str]:
+def mlir_opt(source: str, pipeline: str, *flags: str) -> list[str]:
     """A command of stock mlir-opt on one thread."""
     passes = f"--pass-pipeline=builtin.module({pipeline})"
     return [str(bindir() / "mlir-opt"), *flags, source, passes, "--mlir-disable-threading", "-o", "/dev/null"]
@@ -82,7 +82,7 @@ def command(source: str, pipeline: str, *flags: str) -> list[str]:
 
 def counted(folder: Path, runs: dict[str, Run]) -> dict[str, int]:
     """The instructions of all runs, without those of Python's start in `python`."""
-    count = instructions({name: command(*run) for name, run in runs.items()}, folder)
+    count = instructions({name: mlir_opt(*run) for name, run in runs.items()}, folder)
     count["python"] -= count["start"] - count["small"]
     return count
 
@@ -143,7 +143,7 @@ def loading(folder: Path) -> dict[str, float]:
         "functions": ("calls.mlir", "func.func(mark)", LOAD, own),
     }
     (folder / "calls.mlir").write_text(calls_module(2000))
-    t = least(commands_in_turns({name: command(*run) for name, run in runs.items()}, ROUNDS, folder))
+    t = least(commands_in_turns({name: mlir_opt(*run) for name, run in runs.items()}, ROUNDS, folder))
     base = t["pass"] - t["plugin"] + t["read"]
     seconds = {
         "plugin": t["plugin"] - t["tool"],
@@ -169,8 +169,8 @@ def starting(folder: Path) -> tuple[dict[str, float], float]:
     return {name: 1e3 * min(times[name]) for name in commands}, slowness(times)
 
 
+@command
 def main() -> None:
-    arguments(__doc__, {})
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "policy.py").write_text(POLICY)
@@ -198,7 +198,3 @@ def main() -> None:
         Bar("plugin, a question of a native runner, instructions", question["native"], 2200),
         Bar("`passpilot mlir-opt` with an advisor, ms", advised / slower, 200),
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.tables import show
 from bench.measure.passes.kernels import KERNELS, Kernel
 from passpilot.passes.shipped.distribute import DISTRIBUTE
@@ -27,8 +27,8 @@ def rule(obs: Observation) -> bool:
     return obs["vectorized"].item() > 0 and not obs["is_checked"].item()
 
 
-def main() -> None:
-    pairs = arguments(__doc__, {"--pairs": 200}).pairs
+@command
+def main(*, pairs: int = 200) -> None:
     rows = {}
     with tempfile.TemporaryDirectory() as folder:
         for source in sorted((KERNELS / "distribution").glob("*.c")):
@@ -41,7 +41,3 @@ def main() -> None:
                 "the rule": speed if ruled is every else kernel.speed(ruled, pairs),
             }
     show("speed relative to -O3, medians of pairs", "kernel", rows)
-
-
-if __name__ == "__main__":
-    main()

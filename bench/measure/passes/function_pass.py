@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import passpilot
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.tables import show
 from bench.lib.turns import in_turns, medians, thread_seconds
 
@@ -62,8 +62,8 @@ def module_of(functions: int) -> passpilot.Module:
     return passpilot.Module.read(text.encode(), name="bench.ll")
 
 
-def main() -> None:
-    functions = arguments(__doc__, {"functions": 20000}).functions
+@command
+def main(functions: int = 20000) -> None:
     module = module_of(functions)
     runs = {
         name: partial(thread_seconds, partial(passpilot.optimize, module, f"function({name})", verify=False))
@@ -73,7 +73,3 @@ def main() -> None:
     rows = {name: {"µs per function": cost, "beyond": cost - costs[NATIVE]} for name, cost in costs.items()}
     show(f"{functions} functions", "pass", rows)
     settle(Bar("an empty Python pass, µs per function", rows["bench-empty"]["beyond"], 1.5, "LLVM's own"))
-
-
-if __name__ == "__main__":
-    main()

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import llvmlite.binding
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.corpus import built
 from bench.lib.tables import show
 from bench.lib.turns import in_turns, medians
@@ -60,8 +60,8 @@ def parsed(name: str) -> tuple[Module, Any]:
         return Module.read(plain.encode()), llvmlite.binding.parse_assembly(plain)
 
 
-def main() -> None:
-    program = arguments(__doc__, {"program": "lz4"}).program
+@command
+def main(program: str = "lz4") -> None:
     modules = dict(zip(("passpilot", "llvmlite"), parsed(program), strict=True))
     rows = {}
     for reads in ("opcodes", "operands", "types"):
@@ -76,7 +76,3 @@ def main() -> None:
             for reads, row in rows.items()
         )
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.corpus import best_elsewhere, built, check_output
 from bench.lib.tables import geometric_means, show
 from passpilot import OUTLINE, OUTLINER, Module, emit, optimize
@@ -72,20 +72,16 @@ def measure(program: Program, start: Module, seeds: int) -> dict[str, float]:
     return row
 
 
-def main() -> None:
-    options = arguments(__doc__, {"seeds": 20, "programs": DEFAULT})
-    programs = built(options.programs)
+@command
+def main(seeds: int = 20, *names: str) -> None:
+    programs = built(names or DEFAULT)
     modules = {program.name: Module.read(program.whole("Oz")) for program in programs}
     for module in modules.values():
         optimize(module, "default<Oz>")
-    rows = {program.name: measure(program, modules[program.name], options.seeds) for program in programs}
+    rows = {program.name: measure(program, modules[program.name], seeds) for program in programs}
     for program in programs:
         rule = best_elsewhere(rows, program.name, RULES)
         check_output(program, outlined(modules[program.name], RULES[rule]), rule)
         rows[program.name][HELD_OUT] = rows[program.name][rule]
     means = geometric_means(rows.values(), (*RULES, BEST, HELD_OUT))
     show("machine code relative to -Oz", "program", rows, means)
-
-
-if __name__ == "__main__":
-    main()

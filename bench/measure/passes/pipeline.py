@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from rich.progress import track
 
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.corpus import built, check_output
 from bench.lib.tables import geometric_means, show
 from passpilot import Module, emit, optimize
@@ -71,13 +71,9 @@ def measure(program: Program, seeds: int) -> dict[str, float]:
     return row
 
 
-def main() -> None:
-    options = arguments(__doc__, {"seeds": 50, "programs": ("picosat", "libyaml")})
-    rows = {program.name: measure(program, options.seeds) for program in built(options.programs)}
+@command
+def main(seeds: int = 50, *programs: str) -> None:
+    rows = {program.name: measure(program, seeds) for program in built(programs or ("picosat", "libyaml"))}
     columns = [column for column in next(iter(rows.values())) if column != "-Oz"]
     means = geometric_means(rows.values(), columns)
-    show(f"machine code relative to -Oz; {options.seeds} seeds", "program", rows, means)
-
-
-if __name__ == "__main__":
-    main()
+    show(f"machine code relative to -Oz; {seeds} seeds", "program", rows, means)

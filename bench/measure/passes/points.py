@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 import onnx
 
 import passpilot
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.tables import show_rows
 from bench.lib.turns import in_turns, medians, thread_seconds
 from passpilot import Choice, DecisionPoint, TensorSpec
@@ -86,8 +86,8 @@ def measured(point: DecisionPoint[int], rows: Rows, runner: RunnerLike) -> dict[
     return {name: seconds / len(rows) * 1e6 for name, seconds in medians(times).items()}
 
 
+@command
 def main() -> None:
-    arguments(__doc__, {})
     cells, bars = [], []
     with tempfile.TemporaryDirectory() as folder:
         for width in WIDTHS:
@@ -110,7 +110,3 @@ def main() -> None:
     heads = ("features", "runner", "ask, µs", "ask_all, µs", "ratio")
     show_rows(f"{TOGETHER} decisions", heads, cells)
     settle(*bars)
-
-
-if __name__ == "__main__":
-    main()

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.corpus import built
 from bench.lib.tables import show_rows
 from bench.lib.turns import in_turns, ratio
@@ -146,17 +146,14 @@ def measure(program: Program, search: Search, policies: int, runs: int) -> tuple
     return (search.name, program.name, best.policy, *figures, best.code / base.code)
 
 
-def main() -> None:
-    defaults = {"--unroll": "libsvm,re2", "--size": "libsvm,picosat", "--policies": 12, "--runs": 15}
-    options = arguments(__doc__, defaults)
+@command
+def main(
+    *, unroll: str = "libsvm,re2", size: str = "libsvm,picosat", policies: int = 12, runs: int = 15
+) -> None:
     rows = []
-    for search, names in zip(SEARCHES, (options.unroll, options.size), strict=True):
+    for search, names in zip(SEARCHES, (unroll, size), strict=True):
         for program in built(name for name in names.split(",") if name):
-            rows.append(measure(program, search, options.policies, options.runs))
+            rows.append(measure(program, search, policies, runs))
             print(*rows[-1], file=sys.stderr, flush=True)
     heads = ("pass", "program", "policy", "time, medians", "time, pairs", "time, minima", "code")
     show_rows("beside O2: processor time and code size", heads, rows)
-
-
-if __name__ == "__main__":
-    main()

@@ -18,9 +18,9 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.corpus import best_elsewhere
 from bench.lib.tables import geometric_means, show
 from bench.measure.passes.kernels import KERNELS, Kernel
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from passpilot.runners.python import Observation
+
+NAMES: Final = ",".join(sorted(path.stem for path in KERNELS.glob("*.c")))
 
 
 def allowed(obs: Observation, width: int, count: int) -> int:
@@ -69,27 +71,19 @@ def searched(kernel: Kernel, policies: int, pairs: int) -> dict[str, object]:
     return row
 
 
-def main() -> None:
-    names = ",".join(sorted(path.stem for path in KERNELS.glob("*.c")))
-    options = arguments(__doc__, {"--kernels": names, "--policies": 100, "--pairs": 60})
+@command
+def main(*, kernels: str = NAMES, policies: int = 100, pairs: int = 60) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        kernels = [
-            Kernel(KERNELS / f"{name}.c", Path(folder), VECTORIZE) for name in options.kernels.split(",")
-        ]
-        rows = {kernel.name: searched(kernel, options.policies, options.pairs) for kernel in kernels}
+        built = [Kernel(KERNELS / f"{name}.c", Path(folder), VECTORIZE) for name in kernels.split(",")]
+        rows = {kernel.name: searched(kernel, policies, pairs) for kernel in built}
         costs = {
             kernel.name: {
-                name: 1 / kernel.speed(kernel.build(name, rule), options.pairs)
-                for name, rule in rules().items()
+                name: 1 / kernel.speed(kernel.build(name, rule), pairs) for name, rule in rules().items()
             }
-            for kernel in kernels
+            for kernel in built
         }
     for name, row in rows.items():
         rule = best_elsewhere(costs, name, costs[name])
         row |= {"rule of the others": rule, "held out": 1 / costs[name][rule]}
     means = geometric_means(rows.values(), ("in-sample", "held out"))
     show("speed relative to -O3, medians of pairs", "kernel", rows, means)
-
-
-if __name__ == "__main__":
-    main()

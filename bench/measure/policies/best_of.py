@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.corpus import built, code_size, part
 from bench.lib.tables import geometric_means, show
 from bench.lib.turns import used
@@ -44,18 +44,10 @@ def measured(program: Program) -> dict[str, float]:
     return {"units": len(units), **sizes, "ratio": size, "time": time}
 
 
-def main() -> None:
-    names = arguments(__doc__, {"programs": part("validation", "test")}).programs
-    rows = {program.name: measured(program) for program in built(names)}
+@command
+def main(*programs: str) -> None:
+    rows = {program.name: measured(program) for program in built(programs or part("validation", "test"))}
     means = geometric_means(rows.values(), ("ratio",))
-    show(
-        f"clang -Oz and passpilot cc -Oz --best-of={COUNT}, up to {UNITS} units each", "program", rows, means
-    )
-    bar = Bar(
-        f"size of `cc -Oz --best-of={COUNT}`, {len(rows)} programs", means["ratio"], LIMIT, "clang-22 -Oz"
-    )
-    settle(bar, required=True)
-
-
-if __name__ == "__main__":
-    main()
+    show(f"clang and passpilot cc, up to {UNITS} units each", "program", rows, means)
+    what = f"size of `cc -Oz --best-of={COUNT}`, {len(rows)} programs"
+    settle(Bar(what, means["ratio"], LIMIT, "clang-22 -Oz"), required=True)

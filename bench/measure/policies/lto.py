@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.corpus import built, code_size, part
 from bench.lib.tables import geometric_means, show
 from tests.command import PASSPILOT
@@ -69,18 +69,14 @@ def measured(program: Program, policy: str) -> dict[str, Any]:
     return {**sizes, "ratio": sizes[policy] / sizes["clang"], "output": output}
 
 
-def main() -> None:
-    options = arguments(__doc__, {"policy": "@oz", "programs": part("test")})
+@command
+def main(policy: str = "@oz", *programs: str) -> None:
     rows = {}
-    for program in built(options.programs):
-        rows[program.name] = measured(program, options.policy)
+    for program in built(programs or part("test")):
+        rows[program.name] = measured(program, policy)
         print(program.name, rows[program.name]["ratio"], file=sys.stderr, flush=True)
     means = geometric_means(rows.values(), ("ratio",))
-    show(f"-Oz -flto and {options.policy}: machine code, bytes", "program", rows, means)
+    show(f"-Oz -flto and {policy}: machine code, bytes", "program", rows, means)
     wrong = [name for name, row in rows.items() if row["ratio"] > 1 or row["output"] == "wrong"]
     if wrong:
         sys.exit(f"expected smaller programs with the same output, got others: {', '.join(wrong)}")
-
-
-if __name__ == "__main__":
-    main()

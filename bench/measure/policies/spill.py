@@ -13,8 +13,8 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, require, settle
+from bench.lib.command import command
 from bench.lib.corpus import built, checked, part
 from bench.lib.tables import geometric_means, show
 from passpilot import PriorityAdvisor
@@ -58,22 +58,15 @@ def measured(program: Program, policy: str, *, drivers: bool) -> dict[str, float
     return {"greedy": greedy, policy: ours, "ratio": ours / greedy}
 
 
-def main() -> None:
-    tests = part("test")
-    options = arguments(__doc__, {"--no-drivers": False, "policy": "@spill", "programs": tests})
-    drivers = not options.no_drivers
-    rows = {
-        program.name: measured(program, options.policy, drivers=drivers)
-        for program in built(options.programs)
-    }
+@command
+def main(policy: str = "@spill", *programs: str, no_drivers: bool = False) -> None:
+    drivers = not no_drivers
+    chosen = built(programs or part("test"))
+    rows = {program.name: measured(program, policy, drivers=drivers) for program in chosen}
     means = geometric_means(rows.values(), ("ratio",))
-    show(f"{options.policy}: weighed cost of spill code at -O2", "program", rows, means)
-    bar = Bar(f"spill code with `{options.policy}`, {len(rows)} programs", means["ratio"], LIMIT, "greedy")
-    if drivers and options.programs == tests:
+    show(f"{policy}: weighed cost of spill code at -O2", "program", rows, means)
+    bar = Bar(f"spill code with `{policy}`, {len(rows)} programs", means["ratio"], LIMIT, "greedy")
+    if drivers and not programs:
         settle(bar, required=True)
     else:
         require(bar)
-
-
-if __name__ == "__main__":
-    main()

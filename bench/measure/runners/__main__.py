@@ -19,7 +19,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.measure.runners.compilations import compilations, graph, scores
 from bench.measure.runners.decisions import decisions
 
@@ -34,13 +34,9 @@ PARTS: Final[dict[str, Callable[[], None]]] = {
 }
 
 
-def main() -> None:
-    parts = arguments(__doc__, {"parts": tuple(PARTS)}).parts
+@command
+def main(*parts: str) -> None:
     if unknown := [part for part in parts if part not in PARTS]:
         sys.exit(f"expected parts among {', '.join(PARTS)}, got {unknown[0]}")
-    for part in parts:
+    for part in parts or PARTS:
         PARTS[part]()
-
-
-if __name__ == "__main__":
-    main()

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.corpus import built
 from bench.lib.models import ahead_of_time, refusing
 from bench.lib.native import Floor, c_library
@@ -178,8 +178,8 @@ def in_compilation(folder: Path, model: onnx.ModelProto) -> dict[str, list[float
     return in_turns({name: partial(microseconds, spec) for name, spec in specs.items()}, 3)
 
 
+@command
 def main() -> None:
-    arguments(__doc__, {})
     rows: dict[str, dict[str, float]] = {}
     c = loops()
     with tempfile.TemporaryDirectory() as name:
@@ -201,7 +201,3 @@ def main() -> None:
         bars.append(Bar(f"`aot:`, {title}", row["native, ratio"], 0.4, "onnxruntime's C API"))
         bars.append(Bar(f"`aot:`, {title}, ms to the first answer", row["first answer, ms"], 5))
     settle(*bars)
-
-
-if __name__ == "__main__":
-    main()

@@ -18,8 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.corpus import built
 from bench.lib.records import ROOT
 from bench.lib.tables import show
@@ -78,20 +78,20 @@ def with_peer(peer: Path, command: Command) -> str:
     return done.stdout
 
 
-def main() -> None:
-    options = arguments(__doc__, {"program": "lua", "level": "Oz", "rounds": 5})
-    bitcode = built([options.program])[0].whole(options.level)
+@command
+def main(program: str = "lua", level: str = "Oz", rounds: int = 5) -> None:
+    bitcode = built([program])[0].whole(level)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         peer, asker = compiled("attach_peer.c", folder / "peer"), compiled("attach_asker.c", folder / "opt")
         (folder / "header").write_bytes(HEADER.line)
-        real: Command = ["opt-22", f"-passes=default<{options.level}>", bitcode, "-disable-output"]
+        real: Command = ["opt-22", f"-passes=default<{level}>", bitcode, "-disable-output"]
         bare: Command = [asker, f"QUESTIONS={QUESTIONS}", f"HEADER={folder}/header"]
         (asked,) = re.findall(r"(\d+) decisions", with_attach(real, "--stats"))[:1]
 
         def both(command: Command) -> dict[str, list[tuple[Used, str]]]:
             runs = {PEER: partial(with_peer, peer, command), ATTACH: partial(with_attach, command)}
-            return in_turns({side: partial(measured, run) for side, run in runs.items()}, options.rounds)
+            return in_turns({side: partial(measured, run) for side, run in runs.items()}, rounds)
 
         whole, single = both(real), both(bare)
     figures = {
@@ -103,12 +103,8 @@ def main() -> None:
     }
     ratios = {what: ratio(times[ATTACH], times[PEER]) for what, times in figures.items()}
     rows = {what: {**medians(times), "ratio": ratios[what]} for what, times in figures.items()}
-    show(f"{options.program} at {options.level}, {asked} questions; {QUESTIONS} bare ones", "", rows)
+    show(f"{program} at {level}, {asked} questions; {QUESTIONS} bare ones", "", rows)
     settle(
         Bar("stock opt under `attach`, elapsed", ratios["elapsed, s"], 1.5, "a peer in C"),
         Bar("stock opt under `attach`, processor time", ratios["processor, s"], 1.5, "a peer in C"),
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.models import ahead_of_time
 from bench.lib.native import Floor, c_library
 from bench.lib.tables import show
@@ -107,8 +107,8 @@ def timers(folder: Path) -> dict[str, Callable[[int], float]]:
     return {**{name: timer(spec) for name, spec in specs.items()}, ALONE: alone}
 
 
+@command
 def main() -> None:
-    arguments(__doc__, {})
     with tempfile.TemporaryDirectory() as folder:
         loops = timers(Path(folder))
         in_turns({name: partial(timer, 100) for name, timer in loops.items()}, 1)
@@ -122,7 +122,3 @@ def main() -> None:
         Bar("`onnx:` from C", ratio(times["onnx:"], times[ALONE]), 1.15, "onnxruntime's C API"),
         Bar("a Python policy from C, µs", middle[VIEW] / 1e3, 5),
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.corpus import built
 from bench.lib.models import refusing
 from bench.lib.native import Floor, c_function
@@ -82,8 +82,8 @@ def microseconds(path: Path, make: Callable[[], RunnerLike]) -> float:
         return advisor.stats.microseconds_per_decision
 
 
+@command
 def main() -> None:
-    arguments(__doc__, {})
     path = built([PROGRAM])[0].whole("Oz")
     with tempfile.TemporaryDirectory() as folder:
         runners: dict[str, Callable[[], float]] = {
@@ -99,7 +99,3 @@ def main() -> None:
         Bar("a Python policy with a numpy view, µs per decision", fastest[VIEW], 2),
         Bar("`onnx:`, a perceptron", ratio(times[ONNX], times[FLOOR]), 1.3, FLOOR),
     )
-
-
-if __name__ == "__main__":
-    main()

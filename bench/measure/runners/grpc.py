@@ -17,8 +17,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.peers import first_line, null_policy, piped, process, streamed
 from bench.lib.tables import show
 from bench.lib.turns import in_turns, microseconds
@@ -55,8 +55,8 @@ def runner(spec: str) -> Runner:
     return found
 
 
+@command
 def main() -> None:
-    arguments(__doc__, {})
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         policy = null_policy(folder, find_point("inline"))
@@ -88,7 +88,3 @@ def main() -> None:
         Bar("`grpc:`, times as fast", least["unary"] / least["grpc:"], 2, "unary calls", least=True),
         Bar("`grpc:`, µs per decision", least["grpc:"], 300),
     )
-
-
-if __name__ == "__main__":
-    main()

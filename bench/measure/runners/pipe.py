@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.peers import null_policy, piped, process
 from bench.lib.turns import in_turns, mean_microseconds, medians, ratio
 from passpilot.features.point import find_point
@@ -54,8 +54,8 @@ def bare(base: str) -> Callable[[], object]:
     return ask
 
 
+@command
 def main() -> None:
-    arguments(__doc__, {})
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     point = find_point("inline")
     with tempfile.TemporaryDirectory() as folder:
@@ -80,7 +80,3 @@ def main() -> None:
             "a bare ping-pong",
         )
     )
-
-
-if __name__ == "__main__":
-    main()

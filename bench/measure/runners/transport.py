@@ -26,7 +26,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.tables import show
 from bench.lib.turns import in_turns, least, medians
 
@@ -176,8 +176,8 @@ def microseconds(ask: Step, child: int) -> float:
     return mean
 
 
-def main() -> None:
-    rounds = arguments(__doc__, {"rounds": 30}).rounds
+@command
+def main(rounds: int = 30) -> None:
     for label, size in SIZES.items():
         peers = {name: started(transport, size) for name, transport in TRANSPORTS.items()}
         try:
@@ -196,7 +196,3 @@ def main() -> None:
             for name in TRANSPORTS
         }
         show(f"{label}, {size} bytes", "transport", rows)
-
-
-if __name__ == "__main__":
-    main()

@@ -15,8 +15,8 @@ from functools import partial
 from typing import Final
 
 import passpilot
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.corpus import built
 from bench.lib.peers import first_line, process
 from bench.lib.tables import show_rows
@@ -80,15 +80,11 @@ def print_rates(target: str, code: bytes) -> None:
     print(f"{in_process(code)} decisions: {alone:.1f} episodes/s by one agent, {both:.1f} by two")
 
 
+@command
 def main() -> None:
-    arguments(__doc__, {})
     code = built(["lua"])[0].unit("src/ltablib.c", "Oz").read_bytes()
     with process(str(PASSPILOT), "serve-compiler", "--grpc=127.0.0.1:0", "--no-token") as service:
         target = f"127.0.0.1:{int(first_line(service))}"
         more = overhead(target, program(CALLS).encode())
         print_rates(target, code)
     settle(Bar("an episode over gRPC, µs more per decision", more, 800, "a policy in the process"))
-
-
-if __name__ == "__main__":
-    main()

@@ -22,8 +22,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, require
+from bench.lib.command import command
 from bench.lib.records import ROOT, read, write
 from bench.lib.tables import show
 from passpilot.training.learning.curves import plot
@@ -50,28 +50,6 @@ checkpoint = 2
 learning_rate = 2e-3
 """
 _RANDOM: Final = re.compile(r"decisions at random \| ([-+][\d.]+)%")
-
-
-def main() -> None:
-    options = arguments(__doc__, {"--steps": 8192, "--seeds": 3, "--keep": ""})
-    before = read(RECORD, {"steps": 0})
-    agents: dict[str, list[Agent]] = {
-        method: [agent for agent in before.get(method, ()) if agent["policy"][-1][0] >= options.steps]
-        for method in METHODS
-    }
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "in").mkdir()
-        stock.clang(stock.MANY_CALLS, folder / "in" / "many.bc", "-Oz")
-        modules(folder / "in")
-        for method, known in agents.items():
-            for seed in {*range(options.seeds)} - {agent["seed"] for agent in known}:
-                known.append(trained(folder, method, seed, options.steps))
-                write(RECORD, {"steps": options.steps, **agents})
-        if options.keep:
-            shutil.copytree(folder, options.keep, dirs_exist_ok=True)
-    draw(agents)
-    show_and_check(agents)
 
 
 def trained(folder: Path, method: str, seed: int, steps: int) -> Agent:
@@ -125,5 +103,23 @@ def show_and_check(agents: dict[str, list[Agent]]) -> None:
     )
 
 
-if __name__ == "__main__":
-    main()
+@command
+def main(*, steps: int = 8192, seeds: int = 3, keep: str = "") -> None:
+    before = read(RECORD, {"steps": 0})
+    agents: dict[str, list[Agent]] = {
+        method: [agent for agent in before.get(method, ()) if agent["policy"][-1][0] >= steps]
+        for method in METHODS
+    }
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "in").mkdir()
+        stock.clang(stock.MANY_CALLS, folder / "in" / "many.bc", "-Oz")
+        modules(folder / "in")
+        for method, known in agents.items():
+            for seed in {*range(seeds)} - {agent["seed"] for agent in known}:
+                known.append(trained(folder, method, seed, steps))
+                write(RECORD, {"steps": steps, **agents})
+        if keep:
+            shutil.copytree(folder, keep, dirs_exist_ok=True)
+    draw(agents)
+    show_and_check(agents)

@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 import passpilot
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, require
+from bench.lib.command import command
 from bench.lib.corpus import built, checked
 from bench.lib.tables import show
 from bench.lib.turns import in_turns, medians
@@ -62,27 +62,6 @@ CANDIDATES: Final = 4
 TRAINERS: Final = ("estimate", "trainer")
 PIPELINE: Final = "default<Oz>"
 PROGRAM: Final = "lua"
-
-
-def main() -> None:
-    rounds = arguments(__doc__, {"rounds": 3}).rounds
-    (program,) = built([PROGRAM])
-    paths = sorted({program.unit(source, "Oz") for source in program.sources()})
-    with tempfile.TemporaryDirectory() as name:
-        model = Path(name, "model.onnx")
-        model.write_bytes(network())
-        ways = ways_of(paths, f"onnx:{model}", Path(name))
-        sizes = {way: run() for way, run in ways.items()}  # once, so that files are in memory
-        times = in_turns({way: partial(spent, run) for way, run in ways.items()}, rounds)
-    if len({tuple(sizes[way]) for way in ways if way not in ("stock", "estimate")}) > 1:
-        sys.exit(f"expected the same sizes, got {sizes}")
-    seconds = {way: value / (CANDIDATES if way in TRAINERS else 1) for way, value in medians(times).items()}
-    rows = {
-        way: {"modules per second": len(paths) / value, "times plugin": seconds["plugin"] / value}
-        for way, value in seconds.items()
-    }
-    show("modules per second of a core", "way", rows)
-    require(Bar("estimate, times as fast", rows["estimate"]["times plugin"], LEAST, "plugin", least=True))
 
 
 def network() -> bytes:
@@ -158,6 +137,24 @@ def used() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
-if __name__ == "__main__":
+@command
+def main(rounds: int = 3) -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
-    main()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    (program,) = built([PROGRAM])
+    paths = sorted({program.unit(source, "Oz") for source in program.sources()})
+    with tempfile.TemporaryDirectory() as name:
+        model = Path(name, "model.onnx")
+        model.write_bytes(network())
+        ways = ways_of(paths, f"onnx:{model}", Path(name))
+        sizes = {way: run() for way, run in ways.items()}  # once, so that files are in memory
+        times = in_turns({way: partial(spent, run) for way, run in ways.items()}, rounds)
+    if len({tuple(sizes[way]) for way in ways if way not in ("stock", "estimate")}) > 1:
+        sys.exit(f"expected the same sizes, got {sizes}")
+    seconds = {way: value / (CANDIDATES if way in TRAINERS else 1) for way, value in medians(times).items()}
+    rows = {
+        way: {"modules per second": len(paths) / value, "times plugin": seconds["plugin"] / value}
+        for way, value in seconds.items()
+    }
+    show("modules per second of a core", "way", rows)
+    require(Bar("estimate, times as fast", rows["estimate"]["times plugin"], LEAST, "plugin", least=True))

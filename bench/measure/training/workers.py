@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, settle
+from bench.lib.command import command
 from bench.lib.corpus import built, checked
 from bench.lib.turns import in_turns, medians, ratio, seconds
 from passpilot.plugin.module import Module
@@ -25,8 +25,8 @@ def compile_all(units: list[Unit], jobs: int) -> None:
     checked(Engine(units, ThisMachine(jobs)).compile(choices))
 
 
-def main() -> None:
-    rounds = arguments(__doc__, {"rounds": 5}).rounds
+@command
+def main(rounds: int = 5) -> None:
     (program,) = built(["lua"])
     units = [Unit(Module.read(program.unit(source, "Oz")), "default<Oz>") for source in program.sources()]
     compile_all(units, 2)  # once, so that files are in memory
@@ -36,7 +36,3 @@ def main() -> None:
     print(*(f"{name}: {value:.2f} s" for name, value in medians(times).items()), sep="   ")
     faster = ratio(times["one worker"], times["two workers"])
     settle(Bar("two workers of `tune`, times as fast", faster, 1.8, "one worker", least=True))
-
-
-if __name__ == "__main__":
-    main()

@@ -18,8 +18,8 @@ from functools import partial
 from statistics import geometric_mean
 from typing import Any, Final
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, require
+from bench.lib.command import command
 from bench.lib.corpus import built
 from bench.lib.records import read, write
 from bench.lib.tables import show
@@ -174,8 +174,8 @@ def mean(rows: dict[str, Any], name: str, part: float) -> float:
     return geometric_mean(sizes)
 
 
-def main() -> None:
-    seconds = arguments(__doc__, {"seconds": 45.0}).seconds
+@command
+def main(seconds: float = 45.0) -> None:
     record = read(RECORD, {"seconds": seconds})
     rows: dict[str, Any] = record["units"] if record["seconds"] == seconds and "units" in record else {}
     for name, source in UNITS:
@@ -195,7 +195,3 @@ def main() -> None:
     show(f"size relative to -Oz, geometric mean of {len(rows)} units", "search", sizes)
     half, whole = mean(rows, "ours", 0.5), mean(rows, FLIPS, 1)
     require(Bar("ours with half the compilations", half, whole, "independent flips with all"))
-
-
-if __name__ == "__main__":
-    main()

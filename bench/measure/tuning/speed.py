@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from bench.lib.arguments import arguments
+from bench.lib.command import command
 from bench.lib.corpus import exported
 from bench.lib.records import ROOT, write
 from bench.lib.tables import show
@@ -42,11 +42,11 @@ def interval(timed: dict[str, float] | None) -> str:
     return f"{timed['ratio']:.3f} ({timed['low']:.3f} to {timed['high']:.3f})" if timed else "no gain found"
 
 
-def main() -> None:
-    options = arguments(__doc__, {"--budget": 20.0, "programs": tuple(SCRIPTS)})
+@command
+def main(*names: str, budget: float = 20.0) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        programs = {name: measured(name, options.budget, Path(folder)) for name in options.programs}
-    write("speed.json", {"budget": options.budget, "programs": programs})
+        programs = {name: measured(name, budget, Path(folder)) for name in names or SCRIPTS}
+    write("speed.json", {"budget": budget, "programs": programs})
     rows = {
         name: {
             "compilations": row["compilations"],
@@ -56,11 +56,7 @@ def main() -> None:
         }
         for name, row in programs.items()
     }
-    show(f"run time relative to -O2; {options.budget:g} s per unit, two cores", "program", rows)
+    show(f"run time relative to -O2; {budget:g} s per unit, two cores", "program", rows)
     slower = [name for name, row in programs.items() if row["unseen"] and row["unseen"]["low"] > 1]
     if slower:
         sys.exit(f"expected no slower program, got {', '.join(slower)}")
-
-
-if __name__ == "__main__":
-    main()

@@ -24,8 +24,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.arguments import arguments
 from bench.lib.bars import Bar, require
+from bench.lib.command import command
 from bench.lib.corpus import code_size, exported
 from bench.lib.records import read, write
 from bench.lib.tables import geometric_means, show
@@ -41,31 +41,6 @@ SEARCHES: Final = {"search": (), "search-lto": ("--lto",), "search-object": ("--
 RECORD: Final = "tune.json"
 
 Row = dict[str, float]
-
-
-def main() -> None:
-    defaults = {"--budget": 60, "--compiles": 0, "--keep": "", "--objects": False, "programs": ()}
-    options = arguments(__doc__, defaults)
-    effort = ("compiles", options.compiles) if options.compiles else ("budget", options.budget)
-    rows: dict[str, Row] = read(RECORD, {})
-    for name in options.programs or all_programs():
-        done = rows.get(name, {}).get(f"object_{effort[0]}" if options.objects else effort[0], 0)
-        if done >= effort[1] or (options.objects and name not in rows):
-            continue
-        if problems := build([name]):
-            print(f"{name} is left out: {problems[0]}", file=sys.stderr)
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            corpus = exported(name, "Oz", Path(folder, "corpus"))
-            row = rows[name] if options.objects else measured(corpus, effort, Path(folder))
-            rows[name] = row | measured_objects(corpus, effort, Path(folder))
-            write(RECORD, dict(sorted(rows.items())))
-            for path in Path(folder).glob("search*/*.decisions") if options.keep else ():
-                kept = Path(options.keep, path.parent.name)
-                kept.mkdir(parents=True, exist_ok=True)
-                shutil.copy(path, kept)
-        print(f"{name}: linked {rows[name]['tuned'] / rows[name]['oz']:.4f}", flush=True)
-    show_and_check(rows)
 
 
 def show_and_check(record: dict[str, Row]) -> None:
@@ -152,5 +127,25 @@ def built(corpus: Corpus, program: CorpusProgram, compiler: list[str], folder: P
     return code_size(image), sum(sizes)
 
 
-if __name__ == "__main__":
-    main()
+@command
+def main(*programs: str, budget: int = 60, compiles: int = 0, keep: str = "", objects: bool = False) -> None:
+    effort = ("compiles", compiles) if compiles else ("budget", budget)
+    rows: dict[str, Row] = read(RECORD, {})
+    for name in programs or all_programs():
+        done = rows.get(name, {}).get(f"object_{effort[0]}" if objects else effort[0], 0)
+        if done >= effort[1] or (objects and name not in rows):
+            continue
+        if problems := build([name]):
+            print(f"{name} is left out: {problems[0]}", file=sys.stderr)
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            corpus = exported(name, "Oz", Path(folder, "corpus"))
+            row = rows[name] if objects else measured(corpus, effort, Path(folder))
+            rows[name] = row | measured_objects(corpus, effort, Path(folder))
+            write(RECORD, dict(sorted(rows.items())))
+            for path in Path(folder).glob("search*/*.decisions") if keep else ():
+                kept = Path(keep, path.parent.name)
+                kept.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, kept)
+        print(f"{name}: linked {rows[name]['tuned'] / rows[name]['oz']:.4f}", flush=True)
+    show_and_check(rows)
