@@ -101,14 +101,14 @@ server.wait_for_termination()
 """A server with one unary call per decision."""
 
 GRAPH: Final = """
-import importlib, sys
+import sys
+import evict_pb2 as messages
+import evict_pb2_grpc as services
 import numpy as np
 import onnxruntime
 from compilerinterface.GrpcCompilerInterface import GrpcCompilerInterface
 
-folder, model, port = sys.argv[1:]
-sys.path.insert(0, folder)
-messages, services = importlib.import_module("evict_pb2"), importlib.import_module("evict_pb2_grpc")
+model, port = sys.argv[1:]
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = 1
 session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
@@ -205,7 +205,8 @@ def bridged(model: Path, features: Path) -> Iterator[str]:
     assert protoc.main(["protoc", f"-I{folder}", *outputs, "evict.proto"]) == 0
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with process(sys.executable, "-c", GRAPH, str(folder), str(model), str(port)):
+    path = f"PYTHONPATH={folder}"  # the modules that protoc writes import each other
+    with process("env", path, sys.executable, "-c", GRAPH, str(model), str(port)):
         yield f"127.0.0.1:{port}"
 
 

@@ -2,7 +2,7 @@
 """Models behind ML-Compiler-Bridge's own Python end, `CompilerInterface`.
 
 python bridge_model.py bytes|json BASE HOW [SIZE]
-python bridge_model.py grpc PORT HOW PROTO
+PYTHONPATH=FOLDER_OF_PROTO python bridge_model.py grpc PORT HOW PROTO
 
 HOW is how the model answers; `whole` says 1 if all features came as the test sent them.
 """
@@ -80,7 +80,6 @@ def grpc(port: str, how: str, proto: str) -> None:
         f"--grpc_python_out={file.parent}",
     ]
     assert protoc.main([*command, proto]) == 0
-    sys.path.insert(0, str(file.parent))
     messages = importlib.import_module(f"{file.stem}_pb2")
     services = importlib.import_module(f"{file.stem}_pb2_grpc")
     (name,) = messages.DESCRIPTOR.services_by_name

@@ -228,7 +228,8 @@ def grpc_model(folder: Path, how: str, text: str) -> Iterator[str]:
     proto = folder / "model.proto"
     proto.write_text(text)
     port = free_port()
-    with process(sys.executable, "-u", str(MODEL), "grpc", str(port), how, str(proto)) as child:
+    path = f"PYTHONPATH={folder}"  # the modules that protoc writes import each other
+    with process("env", path, sys.executable, "-u", str(MODEL), "grpc", str(port), how, str(proto)) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "Server Running\n", child.communicate()[1]
         yield f"127.0.0.1:{port}"

@@ -195,11 +195,10 @@ def test_the_package_may_be_moved(decide: Path) -> None:
 def test_a_process_of_pythons_ends_well_with_a_runner_that_lives(tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text(POLICY)
     program = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
         "from tests.plugin.native.c.client import CRunner\n"
         "print(CRunner('python:policy.py:small', {'size': ('int64', (1,))}).ask(size=3))\n"
     )
-    assert run(sys.executable, "-c", program, cwd=tmp_path) == "1\n"
+    assert run("env", f"PYTHONPATH={ROOT}", sys.executable, "-c", program, cwd=tmp_path) == "1\n"
 
 
 @pytest.mark.parametrize("runner", ["onnx:model.onnx", "python:policy.py:small"])
