@@ -60,15 +60,19 @@ class Report:
         if os.path.isdir(path):
             self._add_folder(path, name)
             return
-        head = _head(path)
-        if head.startswith(HEAD.encode()):
-            run, tune = decided_run(name, path, self._strings)
-            self._decided.append(run)
-            self._tunes.append(tune)
-        elif _is_log(head):
-            add_log(self._logged, path, name, self.limit, self._strings)
-        else:
-            self.add_result(name, _json_of(path))
+        try:
+            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+                head = file.read(_HEAD) or b""  # a FIFO has none yet
+            if head.startswith(HEAD.encode()):
+                run, tune = decided_run(name, path, self._strings)
+                self._decided.append(run)
+                self._tunes.append(tune)
+            elif head.startswith(b"{") and b'"features"' in head.partition(b"\n")[0]:
+                add_log(self._logged, path, name, self.limit, self._strings)
+            else:
+                self.add_result(name, _json_of(path))
+        except OSError as error:
+            raise InputError(f"report {path}: expected {_KINDS}, got: {error.strerror}") from error
 
     def add_result(self, name: str, raw: Json) -> None:
         """Add a result: of `passpilot tune`, `passpilot eval` or `passpilot llc --report`.
@@ -185,20 +189,6 @@ def _shown(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _head(path: str) -> bytes:
-    try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            return file.read(_HEAD) or b""
-    except OSError as error:
-        raise InputError(f"report {path}: expected {_KINDS}, got: {error.strerror}") from error
-
-
-def _is_log(head: bytes) -> bool:
-    """Whether a file begins with the header of a decision log."""
-    line = head.partition(b"\n")[0]
-    return line.startswith(b"{") and b'"features"' in line
-
-
 def _refused(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number")
 
@@ -211,8 +201,6 @@ def _finite(text: str) -> float:
 def _json_of(path: str) -> Json:
     try:
         raw = json.loads(read_regular(path), parse_constant=_refused, parse_float=_finite)
-    except OSError as error:
-        raise InputError(f"report {path}: expected {_KINDS}, got: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"report {path}: expected {_KINDS}, got another file") from error
     if not isinstance(raw, dict):

@@ -150,7 +150,8 @@ class LoggedRun(PageRun):
         style = style_of(reader.features)
         super().__init__(name, style, _point_of(style, reader.features), strings)
         self.contexts: set[str] = set()
-        self._docs = _docs_of(self.point)
+        features = find_table(self.point) if self.point in (*HOOKED, *PASS_POINTS) else ()
+        self._docs = {feature.spec.name: feature.doc for feature in features}
         self._is_worded = "int" in reader.features[-1].dtype  # others are quantities
 
     def fits(self, reader: LogReader, contexts: set[str]) -> bool:
@@ -234,15 +235,6 @@ def _columns_of(
         yield "@mean", values.astype(float).mean(axis=1)
 
 
-def contexts_of(reader: LogReader) -> set[str]:
-    """The contexts of a log's decisions.
-
-    Raises:
-        LogError: the log is truncated or malformed.
-    """
-    return {context for arrays in reader.batches(["context"]) for context in arrays["context"].tolist()}
-
-
 def add_log(runs: list[LoggedRun], path: str, name: str, limit: int, strings: Strings) -> None:
     """Add a log to the first run that it belongs to, or as a run of its own.
 
@@ -250,12 +242,12 @@ def add_log(runs: list[LoggedRun], path: str, name: str, limit: int, strings: St
         LogError: the file is not a decision log, or is malformed.
     """
     reader = read_log(path)
-    contexts = contexts_of(reader)
-    found = next((run for run in runs if run.fits(reader, contexts)), None)
-    if found is None:
-        found = LoggedRun(name, reader, strings)
-        runs.append(found)
-    found.add(reader, name, limit, contexts)
+    contexts = {context for arrays in reader.batches(["context"]) for context in arrays["context"].tolist()}
+    run = next((run for run in runs if run.fits(reader, contexts)), None)
+    if run is None:
+        run = LoggedRun(name, reader, strings)
+        runs.append(run)
+    run.add(reader, name, limit, contexts)
 
 
 def _point_of(style: Style, features: Sequence[TensorSpec]) -> str:
@@ -269,12 +261,6 @@ def _point_of(style: Style, features: Sequence[TensorSpec]) -> str:
     }
     best = max(common, key=common.__getitem__, default="")
     return best if common.get(best) else style.advice
-
-
-def _docs_of(point: str) -> dict[str, str]:
-    """What the features of a known point mean."""
-    known = point in (*HOOKED, *PASS_POINTS)
-    return {row.spec.name: row.doc for row in find_table(point)} if known else {}
 
 
 def _numbers(values: NDArray[np.generic]) -> list[Value]:

@@ -99,11 +99,11 @@ function scalesOf(columns, rows) {
   const changes = columns.filter((column) => column.kind === "change");
   const leading = changes.filter((column) => column.leads);
   const ratios = (leading.length ? leading : changes).flatMap((column) => rows.map(column.value));
-  const change = most(
-    ratios.map((ratio) => Math.abs((ratio ?? 1) - 1)),
-    0.005,
-  );
-  return columns.map(({ kind, value }) => (kind === "size" ? most(rows.map(value), 1e-9) : change));
+  const changed = ratios.map((ratio) => Math.abs((ratio ?? 1) - 1));
+  return columns.map(({ kind, value }) => {
+    if (kind === "share") return 1;
+    return kind === "size" ? most(rows.map(value), 1e-9) : most(changed, 0.005);
+  });
 }
 
 function Cell({ column, row, at, scale }) {
@@ -113,9 +113,12 @@ function Cell({ column, row, at, scale }) {
   const title = column.title?.(row);
   const mono = column.kind === "mono" ? "mono" : null;
   if (!at) return html`<th scope="row" class=${mono} title=${title ?? text}>${text}</th>`;
-  const bar = { change: changeBar, size: sizeBar, share: shareBar }[column.kind]?.(value, text, scale, tone);
+  const isPlain = column.kind === "size" || column.kind === "share";
+  const bar = isPlain
+    ? plainBar(column.kind, value, text, scale)
+    : column.kind === "change" && changeBar(value, text, scale, tone);
   const kind = { number: "n", mono: "mono" }[column.kind] ?? "";
-  return html`<td class=${bar ? null : `${kind} ${tone}`.trim() || null} title=${title}>${bar ?? text}</td>`;
+  return html`<td class=${bar ? null : `${kind} ${tone}`.trim() || null} title=${title}>${bar || text}</td>`;
 }
 
 /** A bar to the left for what shrank, to the right for what grew. */
@@ -134,13 +137,9 @@ function changeBar(ratio, text, most, tone) {
   return html`<div class="bar"><span class=${word}>${text}</span>${bar}</div>`;
 }
 
-function sizeBar(value, text, largest) {
+/** A bar from the left; that of a share has the whole behind it. */
+function plainBar(kind, value, text, largest) {
   const style = { "--from": "0%", "--size": `${(100 * (value ?? 0)) / largest}%`, "--hue": "var(--accent)" };
-  return html`<div class="bar plain"><span>${text}</span><i style=${style} aria-hidden="true" /></div>`;
-}
-
-function shareBar(part, text) {
-  const size = html`<i style=${{ "--size": `${100 * (part ?? 0)}%` }} />`;
-  const bar = html`<i class="share" aria-hidden="true">${size}</i>`;
+  const bar = html`<i class=${kind} style=${style} aria-hidden="true" />`;
   return html`<div class="bar plain"><span>${text}</span>${bar}</div>`;
 }
