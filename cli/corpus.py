@@ -4,26 +4,28 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import re
 import shlex
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from passpilot.cli.options_table import options_of
 from passpilot.cli.outputs import prepare, quiet_pipe
-from passpilot.cli.parser import Parser, count_of, record
+from passpilot.cli.parser import Parser, count_of
 from passpilot.cli.progress import progress
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.failures import for_terminal
+from passpilot.runners.plurals import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from passpilot.training.corpus.builder import CorpusDraft
     from passpilot.training.corpus.statistics import CorpusStatistics
@@ -47,40 +49,6 @@ SOURCES: Final = {
 """The options of `corpus extract` that say where modules are, with their values and help."""
 
 
-class ExtractOptions(NamedTuple):
-    """The command line of `passpilot corpus extract` but for the sources."""
-
-    output: str
-    root: str
-    filter: str
-    arguments: str
-    jobs: int
-
-
-class VerifyOptions(NamedTuple):
-    """The command line of `passpilot corpus verify`."""
-
-    corpus: str
-    jobs: int
-
-
-class SplitOptions(NamedTuple):
-    """The command line of `passpilot corpus split`."""
-
-    corpus: str
-    output: str
-    seed: int
-    shares: tuple[float, ...]
-    file: str
-
-
-class StatsOptions(NamedTuple):
-    """The command line of `passpilot corpus stats`."""
-
-    corpus: str
-    json: bool
-
-
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code, which is 1 if `verify` finds broken units.
 
@@ -90,17 +58,10 @@ def main(argv: Sequence[str]) -> int:
     """
     prepare()
     values = make_parser().values(argv)
-    code = 1
+    values.pop("traceback")
+    run = RUNS[str(values.pop("command"))]
     with quiet_pipe():
-        if values["command"] == "extract":
-            code = _extract(record(ExtractOptions, values), _source(values))
-        elif values["command"] == "verify":
-            code = _verify(record(VerifyOptions, values))
-        elif values["command"] == "split":
-            code = _split(record(SplitOptions, values))
-        else:
-            code = _stats(record(StatsOptions, values))
-    return code
+        return run(**values)
 
 
 def make_parser() -> Parser:
@@ -113,95 +74,54 @@ def make_parser() -> Parser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
 
     def command(name: str, line: str, text: str) -> Parser:
-        made: Parser = commands.add_parser(name, help=line, description=text, epilog=EXAMPLES)
-        return made
+        sub: Parser = commands.add_parser(name, help=line, description=text, epilog=EXAMPLES)
+        if name != "extract":
+            sub.add_argument("corpus", metavar="CORPUS", help="a corpus of passpilot or of mlgo-utils")
+        return sub
 
-    _add_extract(
-        command(
-            "extract",
-            "make a corpus of what a build has made",
-            "Make a corpus, a folder in the layout of MLGO, of what a build has made. One source is needed.\n"
-            "What cannot be used is left out with a warning.",
-        )
+    extract = command(
+        "extract",
+        "make a corpus of what a build has made",
+        "Make a corpus, a folder in the layout of MLGO, of what a build has made. One source is needed.\n"
+        "What cannot be used is left out with a warning.",
     )
+    with extract.group("sources"):
+        for name, (value, text) in SOURCES.items():
+            extract.option(name, default="", metavar=value, help=text)
+    extract.option("o", dest="output", required=True, metavar="CORPUS", help="the folder to make")
+    root = "a recording's modules are named by their paths in DIR; with\n--params, paths are relative to DIR"
+    extract.option("root", default="", metavar="DIR", help=root)
+    starts = "only units with an argument that begins so"
+    extract.option("filter", default="", metavar="REGEX", help=starts)
+    words = "arguments of clang -cc1 for all modules, with --bitcode and --thinlto"
+    extract.option("arguments", default="", metavar="TEXT", help=words)
     verify = command(
         "verify",
         "compile a corpus again, and compare",
         "Compile every unit from its bitcode and arguments, and compare the machine code with that of the\n"
         "build. The exit code is 1 if a unit is broken.",
     )
-    verify.add_argument("corpus", metavar="CORPUS", help="a corpus of passpilot or of mlgo-utils")
-    _add_jobs(verify)
-    _add_split(
-        command(
-            "split",
-            "split a corpus by programs",
-            "Split a corpus into the folders train, validation and test. Programs stay whole; families, and\n"
-            "programs that share modules, stay together. The same seed gives the same parts.",
-        )
+    split = command(
+        "split",
+        "split a corpus by programs",
+        "Split a corpus into the folders train, validation and test. Programs stay whole; families, and\n"
+        "programs that share modules, stay together. The same seed gives the same parts.",
     )
+    split.option("o", dest="output", required=True, metavar="DIR", help="the folder to make")
+    order = "of the order of programs (0)"
+    split.option("seed", type=count_of("seeds"), default=0, metavar="N", help=order)
+    shares = "how many programs come into train, validation and test (70,15,15)"
+    split.option("shares", type=_shares, default=(70.0, 15.0, 15.0), metavar="A,B,C", help=shares)
+    families = "families that stay together, and parts of programs by name"
+    split.option("file", default="", metavar="FILE.toml", help=families)
     stats = command("stats", "print what is in a corpus", "Print what is in a corpus, by program.")
-    stats.add_argument("corpus", metavar="CORPUS", help="a corpus of passpilot or of mlgo-utils")
     stats.option("json", action="store_true", help="print one JSON object")
-    for each in (verify, stats):
+    for each in (extract, verify):
+        jobs = "processes at once (as processors)"
+        each.option("jobs", "j", type=count_of("processes"), default=0, metavar="N", help=jobs)
+    for each in (extract, verify, split, stats):
         each.traceback_option()
     return parser
-
-
-def _add_extract(parser: Parser) -> None:
-    add = parser.option
-    with parser.group("sources"):
-        for name, (value, text) in SOURCES.items():
-            add(name, default="", metavar=value, help=text)
-    add("o", dest="output", required=True, metavar="CORPUS", help="the folder to make")
-    add(
-        "root",
-        default="",
-        metavar="DIR",
-        help="a recording's modules are named by their paths in DIR; with\n"
-        "--params, paths are relative to DIR",
-    )
-    add("filter", default="", metavar="REGEX", help="only units with an argument that begins so")
-    add(
-        "arguments",
-        default="",
-        metavar="TEXT",
-        help="arguments of clang -cc1 for all modules, with --bitcode and --thinlto",
-    )
-    _add_jobs(parser)
-    parser.traceback_option()
-
-
-def _add_split(parser: Parser) -> None:
-    add = parser.option
-    parser.add_argument("corpus", metavar="CORPUS", help="a corpus of passpilot or of mlgo-utils")
-    add("o", dest="output", required=True, metavar="DIR", help="the folder to make")
-    add("seed", type=count_of("seeds"), default=0, metavar="N", help="of the order of programs (0)")
-    add(
-        "shares",
-        type=_shares,
-        default=(70.0, 15.0, 15.0),
-        metavar="A,B,C",
-        help="how many programs come into train, validation and test (70,15,15)",
-    )
-    add(
-        "file",
-        default="",
-        metavar="FILE.toml",
-        help="families that stay together, and parts of programs by name",
-    )
-    parser.traceback_option()
-
-
-def _add_jobs(parser: Parser) -> None:
-    parser.option(
-        "jobs",
-        "j",
-        type=count_of("processes"),
-        default=0,
-        metavar="N",
-        help="processes at once (as processors)",
-    )
 
 
 def _shares(text: str) -> tuple[float, ...]:
@@ -215,117 +135,108 @@ def _shares(text: str) -> tuple[float, ...]:
     return shares
 
 
-def _source(values: dict[str, object]) -> tuple[str, str]:
-    """The name and the value of the option that says where modules are."""
-    given = [(name, str(values[name.replace("-", "_")])) for name in SOURCES]
-    given = [each for each in given if each[1]]
-    if len(given) != 1:
-        got = " and ".join(f"--{name}" for name, _ in given) or "none"
-        expected = ", ".join(f"--{name}" for name in SOURCES)
-        raise UsageError(f"corpus extract: expected one of {expected}, got {got}")
-    return given[0]
-
-
-def _extract(options: ExtractOptions, source: tuple[str, str]) -> int:
+def _extract(
+    *, output: str, root: str, filter: str, arguments: str, jobs: int, **sources: str  # noqa: A002
+) -> int:
     from passpilot.training.corpus.builder import build_corpus, check_new
 
-    wanted = _pattern(options.filter)
-    if options.arguments and source[0] not in ("bitcode", "thinlto"):
+    places = {name: sources[name.replace("-", "_")] for name in SOURCES}
+    chosen = [name for name, place in places.items() if place]
+    if len(chosen) != 1:
+        got = " and ".join(f"--{name}" for name in chosen) or "none"
+        expected = ", ".join(f"--{name}" for name in SOURCES)
+        raise UsageError(f"corpus extract: expected one of {expected}, got {got}")
+    if arguments and chosen[0] not in ("bitcode", "thinlto"):
         raise UsageError(
-            f"corpus extract: expected --arguments with --bitcode or --thinlto, got --{source[0]}"
+            f"corpus extract: expected --arguments with --bitcode or --thinlto, got --{chosen[0]}"
         )
-    check_new(options.output)
+    try:
+        pattern = re.compile(filter)
+    except re.error as error:
+        raise UsageError(
+            f"corpus extract: --filter: expected a regular expression, got {filter}: {error}"
+        ) from error
+    check_new(output)
     with tempfile.TemporaryDirectory(prefix="passpilot-") as scratch, progress("extracting"):
-        built = build_corpus(options.output, _draft(options, source, Path(scratch)), wanted)
-    for problem in built.problems:
-        _say(f"warning: {problem}")
+        override = tuple(shlex.split(arguments)) or None
+        draft = _draft(chosen[0], places[chosen[0]], root, override, jobs, Path(scratch))
+        built = build_corpus(
+            output, draft, lambda words: not filter or any(pattern.match(word) for word in words)
+        )
+    _say(*(f"warning: {problem}" for problem in built.problems))
     corpus = built.corpus
     _say(
-        f"{options.output}: {_count(len(corpus.units), 'unit')}, {_count(len(corpus.programs), 'program')}, "
-        f"{_count(len(corpus.facts.duplicates), 'duplicate')} dropped, {len(built.problems)} left out"
+        f"{output}: {counted(len(corpus.units), 'unit')}, {counted(len(corpus.programs), 'program')}, "
+        f"{counted(len(corpus.facts.duplicates), 'duplicate')} dropped, {len(built.problems)} left out"
     )
     return 0
 
 
-def _pattern(text: str) -> Callable[[Sequence[str]], bool]:
-    """Whether an argument of a unit matches, as mlgo-utils' --cmd_filter does."""
-    if not text:
-        return lambda _: True
-    try:
-        pattern = re.compile(text)
-    except re.error as error:
-        raise UsageError(
-            f"corpus extract: --filter: expected a regular expression, got {text}: {error}"
-        ) from error
-    return lambda arguments: any(pattern.match(each) for each in arguments)
-
-
-def _draft(options: ExtractOptions, source: tuple[str, str], scratch: Path) -> CorpusDraft:
+def _draft(
+    source: str, place: str, root: str, override: tuple[str, ...] | None, jobs: int, scratch: Path
+) -> CorpusDraft:
     from passpilot.training.corpus.compile_commands import draft_commands
     from passpilot.training.corpus.embedded import draft_objects, draft_params
     from passpilot.training.corpus.from_bitcode import draft_bitcode, draft_thinlto
     from passpilot.training.corpus.recorded.from_recording import draft_recording
 
-    name, value = source
-    override = tuple(shlex.split(options.arguments)) or None
-    if name == "recording":
-        return draft_recording(value, os.path.abspath(options.root) if options.root else "")
-    if name == "compile-commands":
-        names = [row.name for row in options_of("cc")]
-        return draft_commands(value, scratch, _jobs(options.jobs), names)
-    if name == "objects":
-        return draft_objects(value)
-    if name == "params":
-        return draft_params(value, options.root or os.curdir)
-    return (draft_thinlto if name == "thinlto" else draft_bitcode)(value, override)
+    drafts: dict[str, Callable[[], CorpusDraft]] = {
+        "recording": lambda: draft_recording(place, os.path.abspath(root) if root else ""),
+        "compile-commands": lambda: draft_commands(
+            place, scratch, jobs, [row.name for row in options_of("cc")]
+        ),
+        "objects": lambda: draft_objects(place),
+        "params": lambda: draft_params(place, root or os.curdir),
+        "thinlto": lambda: draft_thinlto(place, override),
+        "bitcode": lambda: draft_bitcode(place, override),
+    }
+    return drafts[source]()
 
 
-def _verify(options: VerifyOptions) -> int:
+def _verify(*, corpus: str, jobs: int) -> int:
     from passpilot.training.corpus.layout import Corpus
     from passpilot.training.corpus.verification import verify
 
-    corpus = Corpus.read(options.corpus)
-    with progress("verifying", len(corpus.units)) as step:
-        verdicts = list(verify(corpus, _jobs(options.jobs), step))
-    broken = [each for each in verdicts if each.problem]
-    for each in broken:
-        _say(each.problem)
-    same = sum(each.compared for each in verdicts if not each.problem)
+    found = Corpus.read(corpus)
+    with progress("verifying", len(found.units)) as step:
+        verdicts = list(verify(found, jobs, step))
+    broken = [verdict.problem for verdict in verdicts if verdict.problem]
+    _say(*broken)
+    same = sum(verdict.compared for verdict in verdicts if not verdict.problem)
     print(
-        f"{options.corpus}: {_count(len(verdicts), 'unit')}: {same} make the code of the build, "
+        f"{corpus}: {counted(len(verdicts), 'unit')}: {same} make the code of the build, "
         f"{len(verdicts) - same - len(broken)} compile, {len(broken)} broken"
     )
     return 1 if broken else 0
 
 
-def _split(options: SplitOptions) -> int:
+def _split(*, corpus: str, output: str, seed: int, shares: tuple[float, ...], file: str) -> int:
     from passpilot.training.corpus.builder import check_new
     from passpilot.training.corpus.layout import Corpus
     from passpilot.training.corpus.partition import SplitFile, partition, unknown_programs, write_parts
 
-    corpus = Corpus.read(options.corpus)
-    file = SplitFile.read(options.file) if options.file else None
-    if file and (unknown := unknown_programs(corpus, file)):
-        _say(f"warning: {options.file}: expected programs of the corpus, got {', '.join(unknown)}")
-    check_new(options.output)
-    parts = partition(corpus, options.seed, options.shares, file)
-    write_parts(corpus, parts, options.output)
+    found = Corpus.read(corpus)
+    fixed = SplitFile.read(file) if file else None
+    if fixed and (unknown := unknown_programs(found, fixed)):
+        _say(f"warning: {file}: expected programs of the corpus, got {', '.join(unknown)}")
+    check_new(output)
+    parts = partition(found, seed, shares, fixed)
+    write_parts(found, parts, output)
     for part in parts:
         programs = ", ".join(part.programs) or "none"
-        print(for_terminal(f"{part.name:10} {_count(len(part.modules), 'unit')}: {programs}"))
+        print(for_terminal(f"{part.name:10} {counted(len(part.modules), 'unit')}: {programs}"))
     return 0
 
 
-def _stats(options: StatsOptions) -> int:
+def _stats(*, corpus: str, json: bool) -> int:
     from passpilot.training.corpus.layout import Corpus
     from passpilot.training.corpus.statistics import statistics_of
 
-    corpus = Corpus.read(options.corpus)
+    found = Corpus.read(corpus)
     with progress("reading"):
-        found = statistics_of(corpus)
-    for problem in found.problems:
-        _say(f"warning: {problem}")
-    print(json.dumps(asdict(found)) if options.json else _table(found))
+        statistics = statistics_of(found)
+    _say(*(f"warning: {problem}" for problem in statistics.problems))
+    print(dumps(asdict(statistics)) if json else _table(statistics))
     return 0
 
 
@@ -349,17 +260,19 @@ def _table(found: CorpusStatistics) -> str:
         ).rstrip()
         for row in rows
     ]
-    last = f"{_count(found.duplicates, 'duplicate')} dropped; {found.compiler}; {found.target}"
+    last = f"{counted(found.duplicates, 'duplicate')} dropped; {found.compiler}; {found.target}"
     return "\n".join((*lines, for_terminal(last)))
 
 
-def _jobs(given: int) -> int:
-    return given or len(os.sched_getaffinity(0))
+RUNS: Final[dict[str, Callable[..., int]]] = {
+    "extract": _extract,
+    "verify": _verify,
+    "split": _split,
+    "stats": _stats,
+}
+"""The functions of the commands; their arguments are the options."""
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
-
-
-def _say(text: str) -> None:
-    print(f"passpilot: {for_terminal(text)}\n", end="", file=sys.stderr)
+def _say(*lines: str) -> None:
+    for line in lines:
+        print(f"passpilot: {for_terminal(line)}\n", end="", file=sys.stderr)

@@ -12,18 +12,18 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.plugin.files import read_regular, write_file
 from passpilot.plugin.version import MAJOR
+from passpilot.training.corpus.arguments import value_of
 from passpilot.training.corpus.builder import CorpusDraft, UnitDraft
 from passpilot.training.corpus.embedded import draft_embedded, inside
-from passpilot.training.corpus.fields import JsonFields, read_json
 from passpilot.training.corpus.front_end import FrontEnd
 from passpilot.training.corpus.layout import UnitOrigin
+from passpilot.training.typed_records import read_json, typed_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,25 +69,34 @@ def read_commands(file: str) -> list[CompileCommand]:
     value = read_json(file)
     if not isinstance(value, list):
         raise InputError(f"{file}: expected a JSON array of commands, got another value")
-    return [_entry(JsonFields(each, f"{file}: [{number}]")) for number, each in enumerate(value)]
+    return [_command(entry, f"{file}: [{number}]") for number, entry in enumerate(value)]
 
 
-def _entry(fields: JsonFields) -> CompileCommand:
-    if "arguments" in fields:
-        words = fields.texts("arguments")
-    else:
-        try:
-            words = tuple(shlex.split(fields.text("command")))
-        except ValueError as error:
-            raise fields.wrong("command", "words as of a shell") from error
-    after = [following for each, following in pairwise(words) if each == "-o"]
-    directory = fields.text("directory")
-    output = after[-1] if after else fields.text("output", "")
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """The members of an entry; it has `arguments` or `command`."""
+
+    directory: str
+    file: str
+    command: str = ""
+    arguments: tuple[str, ...] = ()
+    output: str = ""
+
+
+def _command(value: object, where: str) -> CompileCommand:
+    entry = typed_record(value, _Entry, where)
+    try:
+        words = entry.arguments or tuple(shlex.split(entry.command))
+    except ValueError as error:
+        raise InputError(f"{where}: command: expected words as of a shell, got {entry.command!r}") from error
+    if not words:
+        raise InputError(f"{where}: expected command or arguments, got none")
+    output = value_of(words, "-o") or entry.output
     return CompileCommand(
-        directory,
+        entry.directory,
         words,
-        os.path.join(directory, fields.text("file")),
-        os.path.join(directory, output) if output else "",
+        os.path.join(entry.directory, entry.file),
+        os.path.join(entry.directory, output) if output else "",
     )
 
 
@@ -103,7 +112,7 @@ def draft_commands(file: str, scratch: Path, jobs: int, options: Sequence[str] =
     kept = {each.output or each.source: each for each in commands}
     base = os.path.commonpath([each.directory for each in commands]) if commands else "/"
     rows = [(inside(os.path.relpath(place, base)), command) for place, command in kept.items()]
-    with ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0))) as pool:
         places = (scratch / str(number) for number in range(len(rows)))
         drafts = list(pool.map(lambda place, row: _draft(place, row[0], row[1], options), places, rows))
     units = {unit.name: unit for each in drafts for unit in each.units}

@@ -17,18 +17,19 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.files import read_regular, write_file
+from passpilot.plugin.files import make_folder, read_regular, write_file
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus import arguments as cc1
-from passpilot.training.corpus.fields import JsonFields
+from passpilot.training.typed_records import read_json, typed_record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 DESCRIPTION: Final = "corpus_description.json"
 FACTS: Final = "passpilot.json"
@@ -154,9 +155,11 @@ class CorpusFacts:
     """The name and version of the compiler, as the modules have it."""
     target: str = ""
     """The target triple."""
-    origins: Mapping[str, UnitOrigin] = field(default_factory=dict)
+    origins: Mapping[str, UnitOrigin] = field(default_factory=dict, metadata={"key": "modules"})
     duplicates: Mapping[str, str] = field(default_factory=dict)
     """Modules that were dropped, by name, and the equal ones that were kept."""
+    format: int = FORMAT
+    """The version of the file."""
 
 
 @dataclass(frozen=True)
@@ -178,16 +181,15 @@ class Corpus:
             InputError: the folder is not a corpus, a file in it is wrong, or it is for another LLVM.
         """
         path = Path(folder)
-        description = JsonFields.read(path / DESCRIPTION)
-        if "modules" not in description:
-            raise description.wrong("modules", "an array of names")
-        override = description.texts("global_command_override") or None
+        place = str(path / DESCRIPTION)
+        description = typed_record(read_json(place), _Description, place)
+        override = description.global_command_override or None
         if override == (UNSPECIFIED,):
-            raise description.wrong("global_command_override", "arguments of clang -cc1")
-        names = description.texts("modules")
-        for name in names:
-            _check_name(path / DESCRIPTION, name)
-        units = {name: _unit(path, name, override) for name in names}
+            key = "global_command_override"
+            raise InputError(f"{place}: {key}: expected arguments of clang -cc1, got {UNSPECIFIED}")
+        for name in description.modules:
+            _check_name(place, name)
+        units = {name: _unit(path, name, override) for name in description.modules}
         facts = _read_facts(path / FACTS)
         _check_version(path, facts, units)
         return cls(path, units, _read_programs(path / PROGRAMS, units), facts, override)
@@ -202,13 +204,13 @@ class Corpus:
         """
         for unit in self.units.values():
             stem = os.path.join(self.folder, unit.name)
-            _make_folder(os.path.dirname(stem))
+            make_folder(os.path.dirname(stem))
             _copy(unit.bitcode, f"{stem}.bc")
             if unit.thinlto:
                 _copy(unit.thinlto, f"{stem}.thinlto.bc")
             if self.override is None:
                 write_file(f"{stem}.cmd", command_bytes(unit.arguments))
-        _make_folder(os.fspath(self.folder))
+        make_folder(os.fspath(self.folder))
         _write_json(self.folder / FACTS, _facts_value(self.facts))
         _write_json(self.folder / PROGRAMS, {"programs": [_program_value(each) for each in self.programs]})
         thinlto = [unit.thinlto is not None for unit in self.units.values()]
@@ -229,7 +231,22 @@ def command_arguments(data: bytes) -> tuple[str, ...]:
     return tuple(words[:-1] if not words[-1] else words)
 
 
-def _check_name(path: Path, name: str) -> None:
+@dataclass(frozen=True, slots=True)
+class _Description:
+    """The members of `DESCRIPTION` that are read."""
+
+    modules: tuple[str, ...]
+    global_command_override: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Programs:
+    """The members of `PROGRAMS`."""
+
+    programs: tuple[CorpusProgram, ...] = ()
+
+
+def _check_name(path: str, name: str) -> None:
     """Refuse names that lead out of the folder: a corpus may come from elsewhere."""
     if not name or name.startswith("/") or "\0" in name or ".." in name.split("/"):
         raise InputError(f"{path}: modules: expected names of files in the folder, got {name!r}")
@@ -249,52 +266,20 @@ def _unit(folder: Path, name: str, override: tuple[str, ...] | None) -> CorpusUn
 def _read_facts(path: Path) -> CorpusFacts:
     if not path.exists():
         return CorpusFacts()
-    facts = JsonFields.read(path)
-    if (version := facts.number("format")) != FORMAT:
-        raise InputError(f"{path}: expected format {FORMAT}, got {version}; use a newer passpilot")
-    origins = {
-        name: UnitOrigin(
-            each.text("sha256"),
-            each.text("language", ""),
-            each.text("code_sha256", ""),
-            each.text("source", ""),
-            each.texts("command"),
-            each.text("directory", ""),
-            each.text("output", ""),
-        )
-        for name, each in facts.members("modules").items()
-    }
-    return CorpusFacts(
-        facts.text("compiler", ""), facts.text("target", ""), origins, facts.named_texts("duplicates")
-    )
+    facts = typed_record(read_json(path), CorpusFacts, str(path))
+    if facts.format != FORMAT:
+        raise InputError(f"{path}: expected format {FORMAT}, got {facts.format}; use a newer passpilot")
+    return facts
 
 
 def _read_programs(path: Path, units: Mapping[str, CorpusUnit]) -> tuple[CorpusProgram, ...]:
     if not path.exists():
         return ()
-    programs = tuple(map(_program, JsonFields.read(path).objects("programs")))
+    programs = typed_record(read_json(path), _Programs, str(path)).programs
     for program in programs:
         if missing := [name for name in program.modules if name not in units]:
             raise InputError(f"{path}: {program.name}: expected modules of the corpus, got {missing[0]!r}")
     return programs
-
-
-def _program(fields: JsonFields) -> CorpusProgram:
-    runs = tuple(
-        ProgramRun(each.texts("arguments"), each.text("directory", ""), each.text("stdout_sha256", ""))
-        for each in fields.objects("runs")
-    )
-    return CorpusProgram(
-        fields.text("name"),
-        fields.text("language"),
-        fields.text("compiler"),
-        fields.texts("objects"),
-        fields.nested_texts("libraries"),
-        fields.texts("foreign"),
-        fields.texts("arguments"),
-        runs,
-        fields.text("directory", ""),
-    )
 
 
 def clang_major(compiler: str) -> str:
@@ -340,13 +325,6 @@ def _program_value(program: CorpusProgram) -> dict[str, object]:
 
 def _write_json(path: Path, value: object) -> None:
     write_file(os.fspath(path), (json.dumps(value, indent=1) + "\n").encode())
-
-
-def _make_folder(path: str) -> None:
-    try:
-        os.makedirs(path, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: expected a folder, got: {error.strerror}") from error
 
 
 def _copy(source: Path, target: str) -> None:

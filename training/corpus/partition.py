@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tomllib
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.files import read_regular
 from passpilot.training.corpus.layout import Corpus
+from passpilot.training.typed_records import read_toml, typed_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
 PARTS: Final = ("train", "validation", "test")
 SHARES: Final = (0.7, 0.15, 0.15)
@@ -43,8 +43,8 @@ class CorpusPart:
 class SplitFile:
     """A TOML file about a split: families of programs, and parts that are fixed by name."""
 
-    families: Mapping[str, tuple[str, ...]]
-    parts: Mapping[str, tuple[str, ...]]
+    families: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: str) -> SplitFile:
@@ -53,34 +53,17 @@ class SplitFile:
         Raises:
             InputError: the file cannot be read, or is wrong.
         """
-        try:
-            value = tomllib.loads(read_regular(path).decode())
-        except OSError as error:
-            raise InputError(f"{path}: expected a TOML file, got: {error.strerror}") from error
-        except ValueError as error:
-            raise InputError(f"{path}: expected TOML, got other text: {error}") from error
-        if unknown := sorted(value.keys() - {"families", "parts"}):
-            raise InputError(f"{path}: expected tables families and parts, got {unknown[0]!r}")
-        parts = _table(path, value, "parts")
-        if unknown := [name for name in parts if name not in PARTS]:
+        file = typed_record(read_toml(path), cls, path, strict=True)
+        if unknown := [name for name in file.parts if name not in PARTS]:
             raise InputError(f"{path}: parts: expected {', '.join(PARTS)}, got {unknown[0]!r}")
-        counts = Counter(name for names in parts.values() for name in names)
+        counts = Counter(name for names in file.parts.values() for name in names)
         if twice := [name for name, count in counts.items() if count > 1]:
             raise InputError(f"{path}: parts: expected every program once, got {twice[0]!r} again")
-        return cls(_table(path, value, "families"), parts)
+        return file
 
     def by_program(self) -> dict[str, str]:
         """The parts of the programs that the file fixes."""
         return {name: part for part, names in self.parts.items() for name in names}
-
-
-def _table(path: str, value: Mapping[str, object], name: str) -> dict[str, tuple[str, ...]]:
-    table = value.get(name, {})
-    if not isinstance(table, dict) or not all(
-        isinstance(row, list) and all(isinstance(each, str) for each in row) for row in table.values()
-    ):
-        raise InputError(f"{path}: {name}: expected a table of arrays of programs, got another value")
-    return {key: tuple(row) for key, row in table.items()}
 
 
 def programs_of(corpus: Corpus) -> dict[str, tuple[str, ...]]:
@@ -103,7 +86,7 @@ def partition(
         InputError: the file puts a family into two parts.
     """
     programs = programs_of(corpus)
-    file = file or SplitFile({}, {})
+    file = file or SplitFile()
     groups = _groups(programs, file.families.values())
     fixed = file.by_program()
     chosen: dict[str, list[str]] = {part: [] for part in PARTS}
@@ -126,28 +109,19 @@ def partition(
 
 
 def _groups(programs: Mapping[str, tuple[str, ...]], families: Iterable[Sequence[str]]) -> list[list[str]]:
-    """The programs that belong together, in order."""
-    leader = {name: name for name in programs}
+    """The programs that belong together, in order: families, and programs that share modules."""
+    from networkx import Graph, connected_components
 
-    def find(name: str) -> str:
-        while leader[name] != name:
-            leader[name] = name = leader[leader[name]]
-        return name
-
-    by_module: dict[str, str] = {}
-    pairs = [
-        (name, by_module.setdefault(module, name)) for name, modules in programs.items() for module in modules
-    ]
+    graph: Graph[tuple[str, str]] = Graph()
+    graph.add_nodes_from((name, "") for name in programs)
+    graph.add_edges_from(
+        ((name, ""), ("", module)) for name, modules in programs.items() for module in modules
+    )
     for family in families:
-        known = [name for name in family if name in programs]
-        pairs += [(name, known[0]) for name in known]
-    for one, other in pairs:
-        first, second = sorted((find(one), find(other)))
-        leader[second] = first
-    groups: dict[str, list[str]] = {}
-    for name in sorted(programs):
-        groups.setdefault(find(name), []).append(name)
-    return list(groups.values())
+        known = [(name, "") for name in family if name in programs]
+        graph.add_edges_from((known[0], name) for name in known)
+    groups = (sorted(name for name, _ in group if name) for group in connected_components(graph))
+    return sorted(groups)
 
 
 def unknown_programs(corpus: Corpus, file: SplitFile) -> list[str]:

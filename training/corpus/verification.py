@@ -53,7 +53,7 @@ def verify(corpus: Corpus, jobs: int, step: Callable[[], None] = lambda: None) -
         )
     units = list(corpus.units.values())
     facts = inspect_all([(each.name, _reader(each)) for each in units])
-    with tempfile.TemporaryDirectory(prefix="passpilot-") as scratch, ThreadPoolExecutor(jobs) as pool:
+    with tempfile.TemporaryDirectory(prefix="passpilot-") as scratch, ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0))) as pool:
 
         def judged(number: int, unit: CorpusUnit, found: ModuleFacts | Error) -> Verdict:
             origin = corpus.facts.origins.get(unit.name)

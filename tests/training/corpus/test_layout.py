@@ -119,12 +119,12 @@ def test_a_unit_without_arguments_does_not_end_the_reading(corpus: Corpus) -> No
         ("corpus_description.json", None, "corpus_description.json: expected a JSON file, got: No such file"),
         ("corpus_description.json", "{", "corpus_description.json: expected JSON, got other text"),
         ("corpus_description.json", "[" * 100_000, "corpus_description.json: expected JSON"),
-        ("corpus_description.json", "[]", "expected a JSON object, got an array"),
-        ("corpus_description.json", "{}", "modules: expected an array of names, got nothing"),
+        ("corpus_description.json", "[]", r"expected a JSON object, got \[\]"),
+        ("corpus_description.json", "{}", "corpus_description.json: expected modules, got none"),
         (
             "corpus_description.json",
             '{"modules": [1]}',
-            "modules: expected an array of strings, got an array",
+            "modules: expected a string, got 1",
         ),
         (
             "corpus_description.json",
@@ -138,13 +138,13 @@ def test_a_unit_without_arguments_does_not_end_the_reading(corpus: Corpus) -> No
             "global_command_override: expected arguments of clang -cc1",
         ),
         ("passpilot.json", '{"format": 2}', "expected format 1, got 2"),
-        ("passpilot.json", '{"format": "x"}', "format: expected an integer, got a string"),
-        ("passpilot.json", '{"format": 1, "modules": {"a": {}}}', "modules: a: sha256: expected a string"),
-        ("programs.json", '{"programs": {}}', "programs: expected an array, got an object"),
+        ("passpilot.json", '{"format": "x"}', "format: expected an integer, got 'x'"),
+        ("passpilot.json", '{"format": 1, "modules": {"a": {}}}', "modules: a: expected sha256, got none"),
+        ("programs.json", '{"programs": {}}', "programs: expected an array, got {}"),
         (
             "programs.json",
             '{"programs": [{"name": 1}]}',
-            r"programs\[0\]: name: expected a string, got a number",
+            r"programs\[0\]: name: expected a string, got 1",
         ),
         (
             "programs.json",

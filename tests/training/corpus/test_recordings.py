@@ -296,7 +296,7 @@ def test_what_a_recording_has(build: Build) -> None:
     build.linked("p", build.object("a.o", code(1)), archive("/x.a", ("m.o", b"x"), whole=True))
     found = read_recording(build.path("recording"))
     (problem,) = found.problems
-    assert problem.endswith("98.json: format: expected 1 (this one is of another passpilot, 2), got a number")
+    assert problem.endswith("98.json: expected format 1, got 2 of another passpilot")
     (unit,) = found.units
     assert unit.bitcode == build.folder / "recording" / "bitcode" / "12ab.bc"
     assert (unit.sha256, unit.code_sha256, unit.arguments) == ("34", "56", ("-cc1", "-Da.c"))

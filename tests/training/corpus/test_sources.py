@@ -210,10 +210,10 @@ def test_compile_commands_that_are_wrong(here: Path) -> None:
     for text, said in (
         ("{", "c.json: expected JSON, got other text"),
         ("{}", "c.json: expected a JSON array of commands, got another value"),
-        ("[1]", "c.json: [0]: expected a JSON object, got a number"),
-        ('[{"directory": "/", "file": "a.c"}]', "c.json: [0]: command: expected a string, got nothing"),
-        ('[{"command": "cc \'"}]', "command: expected words as of a shell"),
-        ('[{"command": "cc", "file": "a.c"}]', "directory: expected a string, got nothing"),
+        ("[1]", "c.json: [0]: expected a JSON object, got 1"),
+        ('[{"directory": "/", "file": "a.c"}]', "c.json: [0]: expected command or arguments, got none"),
+        ('[{"command": "cc \'", "directory": "/", "file": "a.c"}]', "command: expected words as of a shell"),
+        ('[{"command": "cc", "file": "a.c"}]', "c.json: [0]: expected directory, got none"),
         ("[]", "corpus: expected at least one unit, got none"),
     ):
         (here / "c.json").write_text(text)

@@ -18,7 +18,7 @@ from passpilot.plugin.files import read_regular
 from passpilot.training.corpus.builder import CorpusDraft, UnitDraft
 from passpilot.training.corpus.elf import code_hash
 from passpilot.training.corpus.layout import CorpusProgram, UnitOrigin
-from passpilot.training.corpus.recorded.recording import read_recording
+from passpilot.training.corpus.recorded.recording import RecordedMember, read_recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from passpilot.training.corpus.recorded.recording import (
         RecordedItem,
         RecordedLink,
-        RecordedMember,
         RecordedUnit,
         Recording,
     )
@@ -148,7 +147,7 @@ class _ProgramDraft:
                 self._objects += found[:1]
                 self._foreign += [] if found else [item.path]
             elif item.kind == "object":
-                self._add_object(item.members[0])
+                self._add_object(RecordedMember(item.path, item.sha256, item.code_sha256))
             elif item.kind == "archive":
                 self._add_archive(item)
             else:

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import CompilationError, InputError
-from passpilot.plugin.files import read_regular, write_file
+from passpilot.plugin.files import make_folder, read_regular, write_file
 from passpilot.training.corpus.archive import is_archive, read_members
 from passpilot.training.corpus.elf import BITCODE, RELOCATABLE, code_hash, elf_type
 from passpilot.training.corpus.recorded.link_command import read_link
@@ -91,7 +91,7 @@ def record_command(folder: str, front_end: FrontEnd, command: BuildCommand) -> N
     key = hashlib.sha256(
         "\n".join([directory, *command.words]).encode("utf-8", "surrogateescape")
     ).hexdigest()
-    _make_folder(os.path.join(folder, COMMANDS))
+    make_folder(os.path.join(folder, COMMANDS))
     write_file(os.path.join(folder, COMMANDS, f"{key[:32]}.json"), json.dumps(value).encode())
 
 
@@ -106,7 +106,7 @@ def _unit(folder: str, front_end: FrontEnd, job: FrontEndJob, *, linked: bool) -
             problem = str(error)
         else:
             digest = hashlib.sha256(data).hexdigest()
-            _make_folder(os.path.join(folder, MODULES))
+            make_folder(os.path.join(folder, MODULES))
             path = os.path.join(folder, MODULES, f"{digest}.bc")
             if not os.path.exists(path):
                 write_file(path, data)
@@ -178,10 +178,3 @@ def _contents(path: str) -> bytes:
         return read_regular(path)
     except OSError:
         return b""
-
-
-def _make_folder(path: str) -> None:
-    try:
-        os.makedirs(path, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: expected a folder, got: {error.strerror}") from error

@@ -4,45 +4,38 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from passpilot.plugin.errors import InputError
-from passpilot.training.corpus.fields import JsonFields
 from passpilot.training.corpus.recorded.recorder import COMMANDS, FORMAT, MODULES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from passpilot.training.typed_records import read_json, typed_record
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedUnit:
-    """A unit that a command has compiled.
-
-    Attributes:
-        source: its source file.
-        language: ``c`` or ``c++``.
-        arguments: those of `clang -cc1`.
-        bitcode: the file of its bitcode; it may be missing if there is a problem.
-        problem: why there is no bitcode; empty if there is.
-        output: the object; empty if the same command linked it.
-        sha256: of the object.
-        code_sha256: of the object's machine code.
-        command: the whole command.
-        directory: where the command ran.
-    """
+    """A unit that a command has compiled."""
 
     source: str
+    """The source file."""
     language: str
-    arguments: tuple[str, ...]
-    bitcode: Path
-    problem: str
-    output: str
-    sha256: str
-    code_sha256: str
-    command: tuple[str, ...]
-    directory: str
+    """``c`` or ``c++``."""
+    arguments: tuple[str, ...] = ()
+    """Those of `clang -cc1`."""
+    bitcode: str = ""
+    """The file of the bitcode; it may be missing if there is a problem."""
+    problem: str = ""
+    """Why there is no bitcode; empty if there is."""
+    output: str = ""
+    """The object; empty if the same command linked it."""
+    sha256: str = ""
+    """Of the object."""
+    code_sha256: str = ""
+    """Of the object's machine code."""
+    command: tuple[str, ...] = ()
+    """The whole command."""
+    directory: str = ""
+    """Where the command ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +56,60 @@ class RecordedItem:
     path: str = ""
     whole: bool = False
     members: tuple[RecordedMember, ...] = ()
-    """Those of an archive; an object itself."""
+    """Those of an archive."""
+    sha256: str = ""
+    code_sha256: str = ""
+    """The hashes of an object."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedLink:
-    """A link: its driver, folder, output and items, and the units of the same command."""
+    """A link: its output and items, and of its command the driver, the folder and the units."""
 
-    driver: str
-    directory: str
     output: str
-    sha256: str
+    sha256: str = ""
     """Of the output, if it is an object."""
-    items: tuple[RecordedItem, ...]
-    units: tuple[RecordedUnit, ...]
+    items: tuple[RecordedItem, ...] = ()
+    driver: str = ""
+    directory: str = ""
+    units: tuple[RecordedUnit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCommand:
+    """A command of a build."""
+
+    format: int
+    time: int
+    directory: str
+    driver: str = ""
+    command: tuple[str, ...] = ()
+    units: tuple[RecordedUnit, ...] = ()
+    link: RecordedLink | None = None
+
+    @classmethod
+    def read(cls, folder: Path, name: str) -> RecordedCommand:
+        """The command in a file of the recording in `folder`.
+
+        Raises:
+            InputError: the file cannot be read, or is of another format.
+        """
+        path = folder / COMMANDS / name
+        found = typed_record(read_json(path), cls, str(path))
+        if found.format != FORMAT:
+            raise InputError(f"{path}: expected format {FORMAT}, got {found.format} of another passpilot")
+        directory = found.directory
+        units = tuple(
+            replace(
+                unit,
+                bitcode=str(folder / MODULES / f"{unit.bitcode}.bc"),
+                command=found.command,
+                directory=directory,
+            )
+            for unit in found.units
+        )
+        link = found.link and replace(found.link, driver=found.driver, directory=directory, units=units)
+        return replace(found, units=units, link=link)
 
 
 @dataclass(slots=True)
@@ -101,57 +134,13 @@ def read_recording(folder: str) -> Recording:
         hint = "record a build by passpilot cc --record"
         raise InputError(f"{folder}: expected a recording, got: {error.strerror}; {hint}") from error
     recording = Recording()
-    timed: list[tuple[int, list[RecordedUnit], RecordedLink | None]] = []
+    found: list[RecordedCommand] = []
     for name in names:
         try:
-            timed.append(_command(Path(folder), JsonFields.read(commands / name)))
+            found.append(RecordedCommand.read(Path(folder), name))
         except InputError as error:
             recording.problems.append(str(error))
-    for _, units, link in sorted(timed, key=lambda each: each[0]):
-        recording.units += units
-        recording.links += [link] if link else []
+    for command in sorted(found, key=lambda command: command.time):
+        recording.units += command.units
+        recording.links += [command.link] if command.link else []
     return recording
-
-
-def _command(folder: Path, command: JsonFields) -> tuple[int, list[RecordedUnit], RecordedLink | None]:
-    if (version := command.number("format")) != FORMAT:
-        raise command.wrong("format", f"{FORMAT} (this one is of another passpilot, {version})")
-    words, directory = command.texts("command"), command.text("directory")
-    units = [_unit(folder, each, words, directory) for each in command.objects("units")]
-    link = None
-    if "link" in command:
-        value = command.member("link")
-        items = tuple(map(_item, value.objects("items")))
-        link = RecordedLink(
-            command.text("driver"),
-            directory,
-            value.text("output"),
-            value.text("sha256", ""),
-            items,
-            tuple(units),
-        )
-    return command.number("time"), units, link
-
-
-def _unit(folder: Path, unit: JsonFields, words: Sequence[str], directory: str) -> RecordedUnit:
-    return RecordedUnit(
-        unit.text("source"),
-        unit.text("language"),
-        unit.texts("arguments"),
-        folder / MODULES / f"{unit.text('bitcode', '')}.bc",
-        unit.text("problem", ""),
-        unit.text("output", ""),
-        unit.text("sha256", ""),
-        unit.text("code_sha256", ""),
-        tuple(words),
-        directory,
-    )
-
-
-def _item(item: JsonFields) -> RecordedItem:
-    kind, path = item.text("kind"), item.text("path", "")
-    members = tuple(
-        RecordedMember(each.text("name", path), each.text("sha256"), each.text("code_sha256"))
-        for each in ((item,) if kind == "object" else item.objects("members"))
-    )
-    return RecordedItem(kind, item.text("text", ""), path, item.flag("whole"), members)
