@@ -92,7 +92,7 @@ def make_parser() -> Parser:
     root = "a recording's modules are named by their paths in DIR; with\n--params, paths are relative to DIR"
     extract.option("root", default="", metavar="DIR", help=root)
     starts = "only units with an argument that begins so"
-    extract.option("filter", default="", metavar="REGEX", help=starts)
+    extract.option("filter", dest="pattern", default="", metavar="REGEX", help=starts)
     words = "arguments of clang -cc1 for all modules, with --bitcode and --thinlto"
     extract.option("arguments", default="", metavar="TEXT", help=words)
     verify = command(
@@ -136,7 +136,13 @@ def _shares(text: str) -> tuple[float, ...]:
 
 
 def _extract(
-    *, output: str, root: str, filter: str, arguments: str, jobs: int, **sources: str  # noqa: A002
+    *,
+    output: str,
+    root: str,
+    pattern: str,
+    arguments: str,
+    jobs: int,
+    **sources: str,
 ) -> int:
     from passpilot.training.corpus.builder import build_corpus, check_new
 
@@ -151,17 +157,17 @@ def _extract(
             f"corpus extract: expected --arguments with --bitcode or --thinlto, got --{chosen[0]}"
         )
     try:
-        pattern = re.compile(filter)
+        starts = re.compile(pattern)
     except re.error as error:
         raise UsageError(
-            f"corpus extract: --filter: expected a regular expression, got {filter}: {error}"
+            f"corpus extract: --filter: expected a regular expression, got {pattern}: {error}"
         ) from error
     check_new(output)
     with tempfile.TemporaryDirectory(prefix="passpilot-") as scratch, progress("extracting"):
         override = tuple(shlex.split(arguments)) or None
         draft = _draft(chosen[0], places[chosen[0]], root, override, jobs, Path(scratch))
         built = build_corpus(
-            output, draft, lambda words: not filter or any(pattern.match(word) for word in words)
+            output, draft, lambda words: not pattern or any(starts.match(word) for word in words)
         )
     _say(*(f"warning: {problem}" for problem in built.problems))
     corpus = built.corpus

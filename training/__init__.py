@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Making models: data, trainers, environments. Importing this package registers the environments.
+"""Making models: data, trainers, environments. With Gymnasium imported, it registers the environments.
 
 The trainers do what `passpilot train` does, with the names of its options as keyword arguments:
 `gather_decisions`, `imitate`, `evolve`, `ppo`, `dqn` and `fit_native_size`.
@@ -7,7 +7,7 @@ The trainers do what `passpilot train` does, with the names of its options as ke
 A name is imported from its home at its first use, so that commands that need another part do not pay for it.
 """
 
-from passpilot.training.registration import register_when_imported
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from passpilot.training.data.shards import DecisionShards as DecisionShards
     from passpilot.training.environments.agents import CompilerAEC as CompilerAEC
     from passpilot.training.environments.compiler_env import CompilerEnv as CompilerEnv
+    from passpilot.training.environments.module_episodes import EnvironmentSettings as EnvironmentSettings
     from passpilot.training.learning.imitate import imitate as imitate
     from passpilot.training.learning.training import TrainedModel as TrainedModel
     from passpilot.training.native_size.model import NativeSize as NativeSize
@@ -27,6 +28,7 @@ _HOMES = {
     "CompilerAEC": "environments.agents",
     "CompilerEnv": "environments.compiler_env",
     "DecisionShards": "data.shards",
+    "EnvironmentSettings": "environments.module_episodes",
     "NativeSize": "native_size.model",
     "TrainedModel": "learning.training",
     "dqn": "by_reward.agents",
@@ -38,7 +40,8 @@ _HOMES = {
 }
 __all__ = list(_HOMES)
 
-register_when_imported()
+if "gymnasium" in sys.modules:
+    import passpilot.training.environments  # noqa: F401  (it registers them)
 
 
 def __getattr__(name: str) -> object:

@@ -51,9 +51,12 @@ def verify(corpus: Corpus, jobs: int, step: Callable[[], None] = lambda: None) -
         raise InputError(
             f"corpus verify: expected {CLANG} on the PATH, got none; sudo apt-get install {CLANG}"
         )
-    units = list(corpus.units.values())
+    units, jobs = list(corpus.units.values()), jobs or len(os.sched_getaffinity(0))
     facts = inspect_all([(each.name, _reader(each)) for each in units])
-    with tempfile.TemporaryDirectory(prefix="passpilot-") as scratch, ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0))) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="passpilot-") as scratch,
+        ThreadPoolExecutor(jobs) as pool,
+    ):
 
         def judged(number: int, unit: CorpusUnit, found: ModuleFacts | Error) -> Verdict:
             origin = corpus.facts.origins.get(unit.name)

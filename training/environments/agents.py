@@ -17,8 +17,7 @@ import numpy as np
 
 from passpilot.plugin.errors import AdviceError, Error, InputError, PeerError
 from passpilot.plugin.extras import needs
-from passpilot.plugin.load import load_file
-from passpilot.training.environments.module_episodes import ModuleEpisodes, connect
+from passpilot.training.environments.module_episodes import EnvironmentSettings, ModuleEpisodes
 from passpilot.training.environments.point_decisions import PointDecisions
 
 with needs("train", "CompilerAEC"):
@@ -45,23 +44,8 @@ class CompilerAEC(AECEnv):
     Args:
         points: the decision points, such as ``["inline", "evict"]``.
         modules: paths of modules before optimization, or their bytes.
-        pipeline: the passes to run; empty for code generation alone.
-        at: more pipelines, by LLVM's extension points.
-        reward: ``native-size``, ``native-estimate``, ``allocation-cost`` or ``none``.
         features: the tensors that an agent observes, by point; the point's own where there are none.
-        function: take only the decisions in this function; empty for all.
-        opt_level: the level of code generation.
-        compiler: where modules are compiled: in a ``process``, in a ``thread`` (fastest, but a crash of LLVM
-            ends the program), or at HOST:PORT by `passpilot serve-compiler`.
-        token: that of the service; ``@FILE`` is the text in a file.
-        load: Python files that register features and passes.
-        llvm_options: LLVM's own options for the process that compiles, such as ``-regalloc=advised``.
-        timeout: seconds that one step of the compiler may take.
-        shuffle: whether an episode's module is drawn at random; else they come one after the other.
-        failure_reward: the reward of a compilation that fails.
-        strict: whether an illegal action is an `AdviceError`; else the compiler's own decision is taken.
-        with_object: whether the infos have the object file at the end, as ``object``.
-        render_mode: None or ``ansi``.
+        settings: the fields of `EnvironmentSettings`, such as ``pipeline``, ``reward`` and ``compiler``.
 
     Raises:
         Error: an argument is wrong.
@@ -80,48 +64,28 @@ class CompilerAEC(AECEnv):
         points: Sequence[str],
         modules: Sequence[str | os.PathLike[str] | bytes],
         *,
-        pipeline: str = "",
-        at: Mapping[str, str] | None = None,
-        reward: str = "native-size",
         features: Mapping[str, Sequence[str]] | None = None,
-        function: str = "",
-        opt_level: int = 2,
-        compiler: str = "process",
-        token: str = "",
-        load: Sequence[str] = (),
-        llvm_options: Sequence[str] = (),
-        timeout: float = 300.0,
-        shuffle: bool = True,
-        failure_reward: float = 0.0,
-        strict: bool = False,
-        with_object: bool = False,
-        render_mode: str | None = None,
+        **settings: object,
     ) -> None:
-        for file in load:
-            load_file(file)
+        self._settings = EnvironmentSettings(**settings)  # type: ignore[arg-type]
+        self._settings.load_files()
         self._decisions = _by_agent(points, features or {})
         self.possible_agents = list(self._decisions)
         """The agents: the names of the points."""
         self.agents: list[str] = []
         """The agents of the present episode."""
-        self._spaces = {agent: _seen_space(each) for agent, each in self._decisions.items()}
+        self._spaces = {agent: _seen_space(decisions) for agent, decisions in self._decisions.items()}
+        self.render_mode = self._settings.render_mode
+        """What `render` does: None or ``ansi``."""
         first, *others = self._decisions.values()
-        episode: dict[str, object] = {
+        episode = {
             "point": first.point.name,
             "features": first.asked,
-            "also": {each.point.name: each.asked for each in others},
-            "pipeline": pipeline,
-            "at": dict(at or {}),
-            "reward": reward,
-            "function": function,
-            "opt_level": opt_level,
-            "with_object": with_object,
+            "also": {decisions.point.name: decisions.asked for decisions in others},
+            **self._settings.episode(),
         }
-        self.render_mode = render_mode
-        """What `render` does: None or ``ansi``."""
-        self._failure_reward, self._strict = failure_reward, strict
-        made = connect(compiler, load, timeout, token, llvm_options)
-        self._episodes = ModuleEpisodes(modules, episode, made, shuffle=shuffle)
+        compiler = self._settings.connect()
+        self._episodes = ModuleEpisodes(modules, episode, compiler, shuffle=self._settings.shuffle)
         self._random, _ = seeding.np_random()
 
     def observation_space(self, agent: str) -> spaces.Space[object]:
@@ -196,8 +160,7 @@ class CompilerAEC(AECEnv):
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
-        taken, illegal = self._decisions[agent].legal(action, strict=self._strict)
-        told: dict[str, object] = {"illegal": True} if illegal else {}
+        taken, illegal = self._decisions[agent].legal(action, strict=self._settings.strict)
         try:
             observation, reward, _, result = self._episodes.compiler.step(taken)
         except AdviceError as error:
@@ -205,7 +168,7 @@ class CompilerAEC(AECEnv):
         except PeerError:
             raise
         except Error as error:
-            self._end(self.truncations, self._failure_reward, {"error": str(error)})
+            self._end(self.truncations, self._settings.failure_reward, {"error": str(error)})
         else:
             if observation is None:
                 self._end(self.terminations, reward, result)
@@ -213,15 +176,16 @@ class CompilerAEC(AECEnv):
                 self._cumulative_rewards[agent] = 0.0
                 self.infos[agent] = self._info()
                 self._select(observation)
-        self.infos[agent].update(told)
+        if illegal:
+            self.infos[agent]["illegal"] = True
 
-    def _end(self, over: dict[str, bool], reward: float, told: Mapping[str, object]) -> None:
+    def _end(self, over: dict[str, bool], reward: float, result: Mapping[str, object]) -> None:
         """End the episode of all agents, with one reward."""
         for agent in self.agents:
             over[agent] = True
             self._decisions[agent].clear()
             self.rewards[agent] = self._cumulative_rewards[agent] = float(reward)
-            self.infos[agent] = self._info(**told)
+            self.infos[agent] = self._info(**result)
         self.agent_selection = self.agents[0]
 
     def render(self) -> str | None:

@@ -17,8 +17,7 @@ import numpy as np
 
 from passpilot.plugin.errors import AdviceError, Error, PeerError
 from passpilot.plugin.extras import needs
-from passpilot.plugin.load import load_file
-from passpilot.training.environments.module_episodes import ModuleEpisodes, connect
+from passpilot.training.environments.module_episodes import EnvironmentSettings, ModuleEpisodes
 from passpilot.training.environments.point_decisions import PointDecisions
 
 with needs("train", "environments"):
@@ -43,23 +42,8 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
     Args:
         point: the decision point: ``inline``, ``evict``, or that of a pass in the pipeline.
         modules: paths of modules before optimization, or their bytes.
-        pipeline: the passes to run; empty for code generation alone.
-        at: more pipelines, by LLVM's extension points.
-        reward: ``native-size``, ``native-estimate``, ``allocation-cost`` or ``none``.
         features: the tensors to observe; empty for the point's own.
-        function: take only the decisions in this function; empty for all.
-        opt_level: the level of code generation.
-        compiler: where modules are compiled: in a ``process``, in a ``thread`` (fastest, but a crash of LLVM
-            ends the program), or at HOST:PORT by `passpilot serve-compiler`.
-        token: that of the service; ``@FILE`` is the text in a file.
-        load: Python files that register features and passes.
-        llvm_options: LLVM's own options for the process that compiles, such as ``-regalloc=advised``.
-        timeout: seconds that one step of the compiler may take.
-        shuffle: whether an episode's module is drawn at random; else they come one after the other.
-        failure_reward: the reward of a compilation that fails.
-        strict: whether an illegal action is an `AdviceError`.
-        partial: whether every decision has its share of the reward at once; see `CompilerClient.reset`.
-        render_mode: None or ``ansi``.
+        settings: the fields of `EnvironmentSettings`, such as ``pipeline``, ``reward`` and ``compiler``.
 
     Raises:
         Error: an argument is wrong.
@@ -73,45 +57,25 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
         point: str = "inline",
         modules: Sequence[str | os.PathLike[str] | bytes] = (),
         *,
-        pipeline: str = "",
-        at: Mapping[str, str] | None = None,
-        reward: str = "native-size",
         features: Sequence[str] = (),
-        function: str = "",
-        opt_level: int = 2,
-        compiler: str = "process",
-        token: str = "",
-        load: Sequence[str] = (),
-        llvm_options: Sequence[str] = (),
-        timeout: float = 300.0,
-        shuffle: bool = True,
-        failure_reward: float = 0.0,
-        strict: bool = False,
-        partial: bool = False,
-        render_mode: str | None = None,
+        **settings: object,
     ) -> None:
-        for file in load:
-            load_file(file)
+        self._settings = EnvironmentSettings(**settings)  # type: ignore[arg-type]
+        self._settings.load_files()
         self._decisions = PointDecisions(point, features)
-        episode: dict[str, object] = {
-            "point": self._decisions.point.name,
-            "pipeline": pipeline,
-            "at": dict(at or {}),
-            "reward": reward,
-            "features": self._decisions.asked,
-            "function": function,
-            "opt_level": opt_level,
-            "partial": partial,
-        }
         self.observation_space = self._decisions.observation_space
         """The tensors of a decision, by name."""
         self.action_space = self._decisions.action_space
         """The answers."""
-        self.render_mode = render_mode
+        self.render_mode = self._settings.render_mode
         """What `render` does: None or ``ansi``."""
-        self._failure_reward, self._strict = failure_reward, strict
-        made = connect(compiler, load, timeout, token, llvm_options)
-        self._episodes = ModuleEpisodes(modules, episode, made, shuffle=shuffle)
+        episode = {
+            "point": self._decisions.point.name,
+            "features": self._decisions.asked,
+            **self._settings.episode(),
+        }
+        compiler = self._settings.connect()
+        self._episodes = ModuleEpisodes(modules, episode, compiler, shuffle=self._settings.shuffle)
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, object] | None = None
@@ -139,19 +103,19 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
             AdviceError: the action is none, or with ``strict`` illegal; the question stands.
             PeerError: the compiler service is gone.
         """
-        taken, illegal = self._decisions.legal(action, strict=self._strict)
+        taken, illegal = self._decisions.legal(action, strict=self._settings.strict)
         try:
-            observation, reward, done, told = self._episodes.compiler.step(taken)
+            observation, reward, done, result = self._episodes.compiler.step(taken)
         except (AdviceError, PeerError):
             raise
         except Error as error:
             self._decisions.clear()
             info: dict[str, object] = {**self._info(), "error": str(error)}
-            return self._decisions.last, self._failure_reward, False, True, info
+            return self._decisions.last, self._settings.failure_reward, False, True, info
         more: dict[str, object] = {"illegal": True} if illegal else {}
         if observation is None:
             self._decisions.clear()
-            return self._decisions.last, reward, done, False, {**self._info(), **more, **told}
+            return self._decisions.last, reward, done, False, {**self._info(), **more, **result}
         return self._decisions.see(observation), reward, False, False, {**self._info(), **more}
 
     def _info(self) -> dict[str, object]:

@@ -298,7 +298,7 @@ def test_what_a_recording_has(build: Build) -> None:
     (problem,) = found.problems
     assert problem.endswith("98.json: expected format 1, got 2 of another passpilot")
     (unit,) = found.units
-    assert unit.bitcode == build.folder / "recording" / "bitcode" / "12ab.bc"
+    assert unit.bitcode == str(build.folder / "recording" / "bitcode" / "12ab.bc")
     assert (unit.sha256, unit.code_sha256, unit.arguments) == ("34", "56", ("-cc1", "-Da.c"))
     (link,) = found.links
     first, second = link.items

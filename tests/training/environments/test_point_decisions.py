@@ -18,7 +18,7 @@ from passpilot.training.data.matrix import Arrangement
 from passpilot.training.data.normalization import LIMIT, FeatureStatistics
 from passpilot.training.environments.compiler_env import CompilerEnv
 from passpilot.training.environments.local_compiler import LocalCompiler
-from passpilot.training.environments.module_episodes import ModuleEpisodes, connect
+from passpilot.training.environments.module_episodes import EnvironmentSettings, ModuleEpisodes
 from passpilot.training.environments.point_decisions import PointDecisions
 from passpilot.training.environments.vector import VectorDecisions
 from passpilot.training.episode import CompilerClient
@@ -244,7 +244,7 @@ def test_a_compiler_is_a_process_or_a_thread() -> None:
     with pytest.raises(InputError, match="compiler: expected process or thread, got 'fork'"):
         LocalCompiler("fork")  # type: ignore[arg-type]
     for where in ("process", "thread"):
-        made = connect(where, (), 5.0, "")
+        made = EnvironmentSettings(compiler=where, timeout=5.0).connect()
         assert isinstance(made, LocalCompiler)
         made.close()
         made.close()
