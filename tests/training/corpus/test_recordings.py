@@ -302,7 +302,7 @@ def test_what_a_recording_has(build: Build) -> None:
     assert (unit.sha256, unit.code_sha256, unit.arguments) == ("34", "56", ("-cc1", "-Da.c"))
     (link,) = found.links
     first, second = link.items
-    assert (first.kind, first.members[0].name, first.whole) == ("object", build.path("a.o"), False)
+    assert (first.kind, first.path, first.whole) == ("object", build.path("a.o"), False)
     assert (second.path, second.whole, [each.name for each in second.members]) == ("/x.a", True, ["m.o"])
     with pytest.raises(InputError) as caught:
         read_recording(build.path("none"))
