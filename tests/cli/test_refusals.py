@@ -103,12 +103,12 @@ WRONG: Final = {
     "train data in.ll -o d --deadline=1e7": "expected seconds, got '1e7'",
     "train data in.ll -o d --seconds=soon": "expected seconds, got 'soon'",
     "train data in.ll -o d --seconds=nan": "expected seconds, got 'nan'",
-    "train data in.ll -o d --flips=2": "train data: expected --flips with --corpus and at most one --teacher",
+    "train data in.ll -o d --flips=2": "train data: --flips works with --corpus and at most one --teacher",
     "train data --corpus=c -o d --flips=2 --teacher=const:0 --teacher=default": (
-        "train data: expected --flips with --corpus and at most one --teacher"
+        "train data: --flips works with --corpus and at most one --teacher"
     ),
-    "train data -o d": "train data: expected modules, logs or --corpus=DIR, got none of them, or two",
-    "train data in.ll --corpus=c -o d": "train data: expected modules, logs or --corpus=DIR, got none of",
+    "train data -o d": "train data: give modules, logs or --corpus=DIR, one of them",
+    "train data in.ll --corpus=c -o d": "train data: give modules, logs or --corpus=DIR, one of them",
     "train data in.ll -o d --at==sroa": "train data: --at: expected PLACE=PIPELINE, got '=sroa'",
     "train data in.ll -o d --at=pipeline-start=": "train data: --at: expected PLACE=PIPELINE, got 'pipel",
     "train data in.ll -o d --jobs=-1": "expected a number of jobs, got '-1'",
