@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot import training
 from passpilot.cli.outputs import prepare, quiet_pipe
-from passpilot.cli.parser import Parser, count_of
+from passpilot.cli.parser import SECONDS, Parser, count_of
 from passpilot.cli.progress import described_progress
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.extras import needs
@@ -145,7 +145,7 @@ def _add_modules(parser: Parser, name: str) -> None:
     add("split", default="", metavar="FILE.toml", help="parts of programs by name; others are left out")
     passes = "textual pipeline (the module's level, else default<Oz>)"
     add("passes", default="", metavar="PIPELINE", help=passes)
-    add("deadline", type=_seconds, default=600.0, metavar="SECONDS", help="for one module (600)")
+    add("deadline", type=SECONDS, default=600.0, metavar="SECONDS", help="for one module (600)")
     if name == "native-size":
         add("dimension", type=count_of("dimension"), default=32, metavar="N", help="of the vocabulary (32)")
         add("trees", type=count_of("trees"), default=200, metavar="N", help="of the model behind it (200)")
@@ -157,24 +157,11 @@ def _add_modules(parser: Parser, name: str) -> None:
     add("teacher", action="append", default=[], metavar="SPEC", help=teacher)
     flips = "flip the teacher's inlining decisions in N compilations of every program (--corpus)"
     add("flips", type=count_of("flips"), default=0, metavar="N", help=flips)
-    add("seconds", type=_seconds, default=1e6, metavar="S", help="with --flips, the time for a program")
+    add("seconds", type=SECONDS, default=1e6, metavar="S", help="with --flips, the time for a program")
     reward = f"what the best teacher makes smallest: {', '.join(REWARDS)} (native-size)"
     add("reward", default="native-size", metavar="REWARD", help=reward)
     at = "another pipeline, such as vectorizer-start=advised-unroll; may be repeated"
     add("at", action="append", default=[], metavar="PLACE=PIPELINE", help=at)
-
-
-def _seconds(text: str) -> float:
-    import argparse
-
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= 1e6:
-        msg = f"expected seconds, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
-    return value
 
 
 def _places(texts: Sequence[str]) -> dict[str, str]:

@@ -99,10 +99,10 @@ WRONG: Final = {
     "aot m.onnx -o m.o --shape=x:0": "aot: expected --shape=INPUT:1,38, got 'x:0'",
     "aot m.onnx -o m.o --shape=x:1,": "aot: expected --shape=INPUT:1,38, got 'x:1,'",
     "aot m.onnx -o m.o --shape=x:²": "aot: expected --shape=INPUT:1,38, got 'x:²'",
-    "train data in.ll -o d --deadline=0": "expected seconds, got '0'",
-    "train data in.ll -o d --deadline=1e7": "expected seconds, got '1e7'",
-    "train data in.ll -o d --seconds=soon": "expected seconds, got 'soon'",
-    "train data in.ll -o d --seconds=nan": "expected seconds, got 'nan'",
+    "train data in.ll -o d --deadline=0": "expected a number of seconds above 0, got '0'",
+    "train data in.ll -o d --deadline=1e7": "expected a number of seconds above 0, got '1e7'",
+    "train data in.ll -o d --seconds=soon": "expected a number of seconds above 0, got 'soon'",
+    "train data in.ll -o d --seconds=nan": "expected a number of seconds above 0, got 'nan'",
     "train data in.ll -o d --flips=2": "train data: --flips works with --corpus and at most one --teacher",
     "train data --corpus=c -o d --flips=2 --teacher=const:0 --teacher=default": (
         "train data: --flips works with --corpus and at most one --teacher"
