@@ -61,16 +61,18 @@ def code_bytes(data: bytes) -> int:
     """
     if data[:4] != b"\x7fELF":
         raise InputError("code size: expected a target with ELF objects, got one with others")
-    wide = data[4] == 2
-    order = "<" if data[5] == 1 else ">"
-    offset, at = (40, "Q") if wide else (32, "I")
-    (table,) = struct.unpack_from(order + at, data, offset)
-    size, count = struct.unpack_from(order + "HH", data, offset + (18 if wide else 14))
-    section = struct.Struct(order + ("IIQQQQ" if wide else "IIIIII"))
+    return sum(row[5] for row in _sections(data)[1:] if row[2] & _EXECUTABLE)
+
+
+def _sections(data: bytes) -> list[tuple[int, ...]]:
+    """The section headers of an ELF file. Source: the ELF specification."""
+    wide, order = data[4] == 2, "<" if data[5] == 1 else ">"
+    (table,) = struct.unpack_from(order + ("Q" if wide else "I"), data, 40 if wide else 32)
+    size, count = struct.unpack_from(order + "HH", data, 58 if wide else 46)
+    section = struct.Struct(order + ("IIQQQQIIQQ" if wide else "10I"))
     if not count:  # more than 65279 sections: the first one's size is their number
         count = section.unpack_from(data, table)[5]
-    rows = (section.unpack_from(data, table + number * size) for number in range(1, count))
-    return int(sum(row[5] for row in rows if row[2] & _EXECUTABLE))
+    return [section.unpack_from(data, table + number * size) for number in range(count)]
 
 
 class FunctionSymbol(NamedTuple):
@@ -85,12 +87,7 @@ class FunctionSymbol(NamedTuple):
 def function_symbols(data: bytes) -> list[FunctionSymbol]:
     """The functions that an ELF object defines."""
     wide, order = data[4] == 2, "<" if data[5] == 1 else ">"
-    (table,) = struct.unpack_from(order + ("Q" if wide else "I"), data, 40 if wide else 32)
-    size, count = struct.unpack_from(order + "HH", data, 58 if wide else 46)
-    section = struct.Struct(order + ("IIQQQQIIQQ" if wide else "10I"))
-    if not count:  # more than 65279 sections: the first one's size is their number
-        count = section.unpack_from(data, table)[5]
-    rows = [section.unpack_from(data, table + number * size) for number in range(count)]
+    rows = _sections(data)
     found = []
     for row in rows:
         if row[1] != _SYMBOLS:

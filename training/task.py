@@ -94,10 +94,10 @@ class Task:
             _check_defined(module, self.function)
         begin(module)
         if self.pipeline:
-            asked = [each for each in advisors if each.point not in emit_points()]
-            optimize(module, self.pipeline, asked, at=self.at)
+            optimizing = [advisor for advisor in advisors if advisor.point not in emit_points()]
+            optimize(module, self.pipeline, optimizing, at=self.at)
         value = self.measure.of(module) if isinstance(self.measure, ModuleMeasure) else None
-        generating = [each for each in advisors if each.point in emit_points()]
+        generating = [advisor for advisor in advisors if advisor.point in emit_points()]
         if not isinstance(self.measure, Measure) and not generating and not self.with_object:
             return TaskResult(value, None)
         if self.pipeline:
@@ -115,13 +115,13 @@ class Task:
         return self.measure.of(emitted)
 
     def _options(self) -> _core.EmitOptions:
-        made = _core.EmitOptions()
-        made.opt_level = self.opt_level
+        options = _core.EmitOptions()
+        options.opt_level = self.opt_level
         needs = self.measure if isinstance(self.measure, Measure) else None
         kind = needs.filetype if needs else "null"
-        made.filetype = file_type("obj" if self.with_object else kind)
-        made.costs = needs is not None and needs.costs
-        return made
+        options.filetype = file_type("obj" if self.with_object else kind)
+        options.costs = needs is not None and needs.costs
+        return options
 
 
 def _check_defined(module: Module, function: str) -> None:

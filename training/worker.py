@@ -155,12 +155,12 @@ def _value(action: compiler_pb2.Action) -> object:
 
 
 def _episode(point: Point, runner: Runner) -> compiler_pb2.Episode:
-    made = compiler_pb2.Episode()
+    episode = compiler_pb2.Episode()
     for spec in by_name(runner.inputs).values():
-        _describe(spec.to_json(), made.tensors.add())
-    _describe(point.advice.to_json(), made.advice)
-    _describe_domain(point.domain, made)
-    return made
+        _describe(spec.to_json(), episode.tensors.add())
+    _describe(point.advice.to_json(), episode.advice)
+    _describe_domain(point.domain, episode)
+    return episode
 
 
 def _describe(row: dict[str, str | int | list[int]], out: TensorSpec) -> None:
@@ -249,10 +249,10 @@ def serve(
     channel.send(compiler_pb2.CompilerMessage())
     while True:
         message = channel.receive()
-        made = compiler_pb2.CompilerMessage()
+        answer = compiler_pb2.CompilerMessage()
         if message.HasField("start"):
-            made = _answer(message.start, channel, allow_files=allow_files)
-        channel.send(made)
+            answer = _answer(message.start, channel, allow_files=allow_files)
+        channel.send(answer)
 
 
 if __name__ == "__main__":

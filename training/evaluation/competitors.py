@@ -68,7 +68,7 @@ def check_names(competitors: Sequence[Competitor]) -> None:
         InputError: two have.
     """
     seen: set[str] = set()
-    for each in competitors:
-        if each.name in seen:
-            raise InputError(f"eval: expected different policies, got {each.name!r} twice")
-        seen.add(each.name)
+    for competitor in competitors:
+        if competitor.name in seen:
+            raise InputError(f"eval: expected different policies, got {competitor.name!r} twice")
+        seen.add(competitor.name)

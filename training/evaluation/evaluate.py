@@ -59,7 +59,9 @@ class Evaluation:
             "corpus": os.path.abspath(self.corpus.folder),
             "rounds": self.plan.rounds * self.plan.runs,
         }
-        contenders = [{"name": each.name, "kind": each.kind} for each in self.plan.competitors]
+        contenders = [
+            {"name": competitor.name, "kind": competitor.kind} for competitor in self.plan.competitors
+        ]
         return EvaluationResult(facts, contenders, baselines)
 
     def run(
@@ -141,7 +143,7 @@ def programs_of(corpus: Corpus, names: Sequence[str]) -> list[CorpusProgram]:
     ]
     if not known:
         raise InputError(f"eval: expected modules in the corpus {corpus.folder}, got none")
-    by_name = {each.name: each for each in known}
+    by_name = {program.name: program for program in known}
     if unknown := [name for name in names if name not in by_name]:
         some = ", ".join(list(by_name)[:12])
         raise InputError(f"eval: expected programs among {some}, got {unknown[0]!r}")

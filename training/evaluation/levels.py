@@ -37,7 +37,11 @@ DEADLINE: Final = 300.0
 
 def arguments_at(level: str, arguments: Sequence[str]) -> list[str]:
     """The arguments of ``clang -cc1`` for another level."""
-    kept = [each for each in arguments if not _is_level(each) and not each.startswith("-vectorize-")]
+    kept = [
+        argument
+        for argument in arguments
+        if not _is_level(argument) and not argument.startswith("-vectorize-")
+    ]
     return [*kept, f"-{level}", *VECTORIZERS.get(level, ())]
 
 
@@ -46,11 +50,8 @@ def bitcode_at(wanted: Sequence[tuple[str, Path]], jobs: int) -> list[bytes | Er
 
     For a module that cannot be read, the error. `jobs` are changed at once.
     """
-    made: list[bytes | Error] = []
-    for start in range(0, len(wanted), jobs):
-        runs = [partial(_changed, *each) for each in wanted[start : start + jobs]]
-        made += run_isolated_together("eval", runs, DEADLINE)
-    return made
+    runs = [partial(_changed, level, source) for level, source in wanted]
+    return run_isolated_together("eval", runs, DEADLINE, jobs)
 
 
 def _changed(level: str, source: Path) -> bytes:

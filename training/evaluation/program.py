@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.features.log.reader import read_log
 from passpilot.features.log.shown import style_of
@@ -72,14 +74,14 @@ class ProgramEvaluation:
         self._plan, self._compiler, self._program, self._step = plan, compiler, program, step
         self._jobs = plan.jobs or len(os.sched_getaffinity(0))
         self._units = [units[name] for name in program.modules]
-        self._names = [each.name for each in plan.competitors]
+        self._names = [competitor.name for competitor in plan.competitors]
         self._results: dict[str, CompetitorResult] = {name: _empty() for name in self._names}
         self._warnings: list[str] = []
 
     @staticmethod
     def steps(plan: EvaluationPlan, program: CorpusProgram) -> int:
         """How often `step` is called."""
-        compilations = sum(1 + (plan.logs and bool(each.points)) for each in plan.competitors)
+        compilations = sum(1 + (plan.logs and bool(competitor.points)) for competitor in plan.competitors)
         runs = (1 + plan.rounds) * bool(program.runs) * plan.runs
         return compilations * len(program.modules) + len(plan.competitors) * (bool(program.objects) + runs)
 
@@ -103,8 +105,9 @@ class ProgramEvaluation:
         }
 
     def _evaluated(self, folder: str) -> FunctionSizes:
-        ways = self._ways()
-        pairs = ((unit, way) for each in ways.values() for unit in self._units for way in each)
+        name, competitors = self._program.name, self._plan.competitors
+        ways = self._good({side.name: partial(side.ways, name) for side in competitors})
+        pairs = ((unit, way) for some in ways.values() for unit in self._units for way in some)
         self._compiler.prepare(pairs, self._jobs)
         with _CompilePool(self._jobs, self._compiler.commands) as pool:
             built = self._built(pool, folder, ways)
@@ -114,14 +117,14 @@ class ProgramEvaluation:
             self._run_all(linked)
         return functions
 
-    def _ways(self) -> dict[str, Sequence[CompileWay]]:
-        """The ways of each competitor; one whose files are missing is left out."""
-        found: dict[str, Sequence[CompileWay]] = {}
-        for each in self._plan.competitors:
+    def _good(self, getters: Mapping[str, Callable[[], T]]) -> dict[str, T]:
+        """What the functions return, by competitor; the error of one that fails is in its result."""
+        found: dict[str, T] = {}
+        for name, get in getters.items():
             try:
-                found[each.name] = each.ways(self._program.name)
+                found[name] = get()
             except Error as error:
-                self._fail(each.name, str(error))
+                self._fail(name, str(error))
         return found
 
     # --- Compiling -----------------------------------------------------------------------------------------
@@ -131,37 +134,32 @@ class ProgramEvaluation:
     ) -> dict[str, dict[str, str]]:
         """The paths of the objects by competitor and unit, of those competitors that compile all units."""
         plain = {
-            name: [
-                pool.submit(self._compile, unit, way, f"{folder}/{at}-{place}", {})
-                for place, unit in enumerate(self._units)
-            ]
-            for at, (name, way) in enumerate(ways.items())
+            name: self._submit(pool, f"{folder}/{at}", way, ()) for at, (name, way) in enumerate(ways.items())
         }
         logged = {
-            each.name: self._submit_logged(pool, f"{folder}/log-{at}", ways[each.name], each.points)
-            for at, each in enumerate(self._plan.competitors)
-            if each.name in ways and each.points and self._plan.logs
+            side.name: self._submit(pool, f"{folder}/log-{at}", ways[side.name], side.points)
+            for at, side in enumerate(self._plan.competitors)
+            if side.name in ways and side.points and self._plan.logs
         }
-        built = {name: self._gathered(name, futures) for name, futures in plain.items()}
+        built = {name: self._gathered(name, [unit.object for unit in units]) for name, units in plain.items()}
         self._explain_common()
-        for each in self._plan.competitors:
-            if each.name in logged:
-                self._count(each, built.get(each.name), logged[each.name])
+        for name, units in logged.items():
+            self._count(name, built.get(name), units)
         return {
-            name: {unit.name: made.path for unit, made in zip(self._units, units, strict=True)}
+            name: {unit.name: compiled.path for unit, compiled in zip(self._units, units, strict=True)}
             for name, units in built.items()
             if units is not None
         }
 
-    def _submit_logged(
+    def _submit(
         self, pool: ThreadPoolExecutor, stem: str, ways: Sequence[CompileWay], points: Sequence[str]
-    ) -> list[tuple[Future[CompiledUnit], list[str]]]:
-        """Compile all units with decision logs; gives the paths of the logs, too."""
+    ) -> list[_Submitted]:
+        """Compile all units, with decision logs of some points."""
         submitted = []
         for place, unit in enumerate(self._units):
             logs = {point: f"{stem}-{place}.{point}.log" for point in points}
             future = pool.submit(self._compile, unit, ways, f"{stem}-{place}", logs)
-            submitted.append((future, list(logs.values())))
+            submitted.append(_Submitted(future, tuple(logs.values())))
         return submitted
 
     def _compile(
@@ -177,11 +175,11 @@ class ProgramEvaluation:
 
     def _gathered(self, name: str, futures: Sequence[Future[CompiledUnit]]) -> list[CompiledUnit] | None:
         """The compiled units; None if one failed, which is one line."""
-        made: list[CompiledUnit] = []
+        units: list[CompiledUnit] = []
         failed: list[str] = []
         for future in futures:
             try:
-                made.append(future.result())
+                units.append(future.result())
             except Error as error:
                 failed.append(str(error))
         if failed:
@@ -189,30 +187,24 @@ class ProgramEvaluation:
             self._fail(name, failed[0] + f" (and {more} more unit{'s' * (more > 1)})" * bool(more))
             return None
         result = self._results[name]
-        result["objects"] = sum(each.text for each in made)
-        result["compile_seconds"] = round(sum(each.seconds for each in made), 4)
-        result["cached"] = sum(each.is_cached for each in made)
-        return made
+        result["objects"] = sum(unit.text for unit in units)
+        result["compile_seconds"] = round(sum(unit.seconds for unit in units), 4)
+        result["cached"] = sum(unit.is_cached for unit in units)
+        return units
 
     def _explain_common(self) -> None:
         """Errors that all competitors have are about the unit: only the first one keeps them."""
         errors = [result["errors"] for result in self._results.values()]
         common = set(errors[0]).intersection(*errors[1:]) if len(errors) > 1 else set()
-        for number, each in enumerate(errors):
-            kept = [f"{text} (with all)" if text in common else text for text in each]
-            each[:] = kept if not number else [text for text in each if text not in common]
+        for number, texts in enumerate(errors):
+            kept = [f"{text} (with all)" if text in common else text for text in texts]
+            texts[:] = kept if not number else [text for text in texts if text not in common]
 
-    def _count(
-        self,
-        competitor: Competitor,
-        plain: list[CompiledUnit] | None,
-        logged: Sequence[tuple[Future[CompiledUnit], list[str]]],
-    ) -> None:
+    def _count(self, name: str, plain: list[CompiledUnit] | None, logged: Sequence[_Submitted]) -> None:
         """Count the decisions in the logs of the second compilation, which must make the same objects."""
-        name = competitor.name
         try:
-            objects = [future.result() for future, _ in logged]
-            counts = [decision_counts(path) for _, logs in logged for path in logs]
+            objects = [unit.object.result() for unit in logged]
+            counts = [decision_counts(path) for unit in logged for path in unit.logs]
         except Error as error:
             if plain is not None:
                 self._fail(name, f"with a decision log: {error}")
@@ -223,7 +215,7 @@ class ProgramEvaluation:
         if not result["decisions"]:
             self._warnings.append(f"{name}: was never asked")
         for unit, first, second in zip(self._units, plain or (), objects, strict=False):
-            if not _same(first.path, second.path):
+            if not filecmp.cmp(first.path, second.path, shallow=False):
                 what = "two compilations made different objects"
                 self._warnings.append(f"{name}: {unit.name}: {what}, so the policy is not repeatable")
 
@@ -239,12 +231,11 @@ class ProgramEvaluation:
             name: pool.submit(self._link, paths, f"{folder}/{at}.program")
             for at, (name, paths) in enumerate(built.items())
         }
-        return {name: path for name, each in futures.items() if (path := self._tried(name, each.result))}
+        return self._good({name: future.result for name, future in futures.items()})
 
     def _link(self, paths: Mapping[str, str], output: str) -> str:
-        program = replace(
-            self._program, arguments=tuple(each for each in self._program.arguments if each not in _STRIPPING)
-        )
+        kept = tuple(word for word in self._program.arguments if word not in _STRIPPING)
+        program = replace(self._program, arguments=kept)
         linker = self._compiler.toolchain.linkers["c++" if "+" in program.compiler else "c"]
         more = ("-fuse-ld=lld", GARBAGE, "-o", output)
         words = [linker, *link_words(program, more, paths.__getitem__)]
@@ -284,12 +275,12 @@ class ProgramEvaluation:
         if text not in (errors := self._results[name]["errors"]):
             errors.append(" ".join(text.split()))
 
-    def _tried(self, name: str, get: Callable[[], str]) -> str:
-        try:
-            return get()
-        except Error as error:
-            self._fail(name, str(error))
-            return ""
+
+class _Submitted(NamedTuple):
+    """A unit that is compiled, and its decision logs."""
+
+    object: Future[CompiledUnit]
+    logs: tuple[str, ...]
 
 
 class _CompilePool(ThreadPoolExecutor):
@@ -333,21 +324,16 @@ def decision_counts(path: str) -> tuple[int, int]:
     return decisions, agreed
 
 
-def _same(first: str, second: str) -> bool:
-    with open(first, "rb") as one, open(second, "rb") as other:
-        return one.read() == other.read()
-
-
 def _largest(sizes: Mapping[str, Mapping[str, int]]) -> FunctionSizes:
     """The largest functions; the bytes of all others in one number."""
-    names = dict.fromkeys(name for each in sizes.values() for name in each)
-    largest = sorted(names, key=lambda name: -max(each.get(name, 0) for each in sizes.values()))
+    names = dict.fromkeys(name for functions in sizes.values() for name in functions)
+    largest = sorted(names, key=lambda name: -max(functions.get(name, 0) for functions in sizes.values()))
     chosen = dict.fromkeys(largest[:MOST_FUNCTIONS])
     return {
         "names": list(chosen),
-        "sizes": {side: [each.get(name, 0) for name in chosen] for side, each in sizes.items()},
+        "sizes": {side: [functions.get(name, 0) for name in chosen] for side, functions in sizes.items()},
         "rest": {
-            side: sum(size for name, size in each.items() if name not in chosen)
-            for side, each in sizes.items()
+            side: sum(size for name, size in functions.items() if name not in chosen)
+            for side, functions in sizes.items()
         },
     }

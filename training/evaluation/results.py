@@ -137,7 +137,7 @@ class EvaluationResult:
     @property
     def names(self) -> list[str]:
         """The names of all competitors."""
-        return [each["name"] for each in self.contenders]
+        return [contender["name"] for contender in self.contenders]
 
     def to_json(self, *, complete: bool) -> dict[str, object]:
         """The result as it is written."""
@@ -172,9 +172,9 @@ class EvaluationResult:
                 msg = f"{path}: expected a result of the same evaluation to resume, got another {key}"
                 raise InputError(f"eval: {msg}; choose another file, or leave out --resume")
         self.programs = [
-            each
-            for each in cast("list[ProgramResult]", raw["programs"])
-            if not any(result["errors"] for result in each["results"].values())
+            program
+            for program in cast("list[ProgramResult]", raw["programs"])
+            if not any(result["errors"] for result in program["results"].values())
         ]
 
     def summary(self, base: str) -> dict[str, dict[str, MeanRatio]]:
@@ -188,8 +188,8 @@ class EvaluationResult:
 
     def ratios(self, metric: str, name: str, base: str) -> list[float]:
         """The ratios of the programs that both have."""
-        found = (ratio_of(each, metric, name, base) for each in self.programs)
-        return [each for each in found if each]
+        found = (ratio_of(program, metric, name, base) for program in self.programs)
+        return [ratio for ratio in found if ratio]
 
 
 def mean_ratio(ratios: Sequence[float]) -> MeanRatio | None:
@@ -204,13 +204,13 @@ def mean_ratio(ratios: Sequence[float]) -> MeanRatio | None:
 
         logs = np.log(np.array(ratios))
         drawn = np.random.default_rng(_SEED).integers(0, len(logs), (RESAMPLES, len(logs)))
-        low, high = (float(math.exp(each)) for each in np.percentile(logs[drawn].mean(axis=1), (_LOW, _HIGH)))
+        low, high = (float(math.exp(log)) for log in np.percentile(logs[drawn].mean(axis=1), (_LOW, _HIGH)))
     return {"ratio": mean, "low": low, "high": high, "programs": len(ratios)}
 
 
 def ratio_of(program: ProgramResult, metric: str, name: str, base: str) -> float | None:
     """The ratio of two competitors; None if one of them was not measured."""
-    sides = [program["results"].get(each) for each in (name, base)]
+    sides = [program["results"].get(side) for side in (name, base)]
     values = [METRICS[metric](side) if side else None for side in sides]
     own, other = values
     return own / other if own and other else None

@@ -71,10 +71,10 @@ def table_text(result: EvaluationResult) -> str:
 
 def decision_text(programs: Sequence[ProgramResult], name: str) -> tuple[str, str]:
     """The decisions of a policy, and the share that agrees with LLVM's default."""
-    found = [each["results"][name] for each in programs if name in each["results"]]
-    counted = [each for each in found if each["decisions"] is not None]
-    decisions = sum(each["decisions"] or 0 for each in counted)
-    agreed = sum(each["agreed"] or 0 for each in counted)
+    found = [program["results"][name] for program in programs if name in program["results"]]
+    counted = [result for result in found if result["decisions"] is not None]
+    decisions = sum(result["decisions"] or 0 for result in counted)
+    agreed = sum(result["agreed"] or 0 for result in counted)
     if not counted:
         return "-", "-"
     return f"{decisions:,}", f"{agreed / decisions:.1%}" if decisions else "-"
@@ -83,7 +83,7 @@ def decision_text(programs: Sequence[ProgramResult], name: str) -> tuple[str, st
 def regressions(result: EvaluationResult) -> list[tuple[float, str, str]]:
     """The programs that a policy makes larger than the first baseline does, the worst first."""
     base = result.baselines[0]
-    policies = [each["name"] for each in result.contenders if each["kind"] == "policy"]
+    policies = [contender["name"] for contender in result.contenders if contender["kind"] == "policy"]
     found = [
         (ratio, program["name"], name)
         for program in result.programs
@@ -96,8 +96,8 @@ def regressions(result: EvaluationResult) -> list[tuple[float, str, str]]:
 def problems(result: EvaluationResult) -> Iterator[str]:
     """A line for every error."""
     for program in result.programs:
-        for name, each in program["results"].items():
-            yield from (f"{program['name']}, {name}: {text}" for text in each["errors"])
+        for name, figures in program["results"].items():
+            yield from (f"{program['name']}, {name}: {text}" for text in figures["errors"])
 
 
 def _words(result: EvaluationResult) -> str:
@@ -115,11 +115,11 @@ def _means(result: EvaluationResult) -> str:
     """All competitors against the first baseline, then the linked code of policies against all baselines."""
     heads, *rows = ([_escaped(first), *cells] for first, *cells in mean_table(result))
     tables = [_table(heads, rows)]
-    policies = [each["name"] for each in result.contenders if each["kind"] == "policy"]
+    policies = [contender["name"] for contender in result.contenders if contender["kind"] == "policy"]
     if policies and len(result.baselines) > 1:
-        means = [result.summary(each).get("linked", {}) for each in result.baselines]
-        rows = [[_escaped(name), *(mean_text(each.get(name)) for each in means)] for name in policies]
-        heads = [f"against {_escaped(each)}" for each in result.baselines]
+        means = [result.summary(base).get("linked", {}) for base in result.baselines]
+        rows = [[_escaped(name), *(mean_text(ratios.get(name)) for ratios in means)] for name in policies]
+        heads = [f"against {_escaped(base)}" for base in result.baselines]
         tables.append("## Linked code against every baseline\n\n" + _table(["policy", *heads], rows))
     return "\n\n".join(tables)
 
@@ -148,7 +148,11 @@ def _regressions(result: EvaluationResult) -> str:
 def _problems(result: EvaluationResult) -> str:
     lines = [
         *problems(result),
-        *(f"{each['name']}, {text}" for each in result.programs for text in each.get("warnings", ())),
+        *(
+            f"{program['name']}, {text}"
+            for program in result.programs
+            for text in program.get("warnings", ())
+        ),
     ]
     return "## Problems\n\n" + "\n".join(f"* {_escaped(line)}" for line in lines) if lines else ""
 

@@ -119,15 +119,15 @@ class UnitCompiler:
                 continue
             if way.plugin or self._known(unit, way) is None:
                 missing[key] = unit.bitcode
-        made = bitcode_at([(level, path) for (_, level), path in missing.items()], jobs)
-        for key, each in zip(missing, made, strict=True):
-            self._levelled[key] = each if isinstance(each, Error) else self._written(each)
+        modules = bitcode_at([(level, path) for (_, level), path in missing.items()], jobs)
+        for key, module in zip(missing, modules, strict=True):
+            self._levelled[key] = module if isinstance(module, Error) else self._written(module)
 
     def forget(self) -> None:
         """Remove the units that `prepare` has written."""
-        for each in self._levelled.values():
-            if isinstance(each, Path):
-                each.unlink(missing_ok=True)
+        for module in self._levelled.values():
+            if isinstance(module, Path):
+                module.unlink(missing_ok=True)
         self._levelled.clear()
 
     def _written(self, data: bytes) -> Path:
@@ -148,7 +148,8 @@ class UnitCompiler:
 
     def _words(self, unit: CorpusUnit, way: CompileWay) -> list[str]:
         arguments = unit.arguments if unit.level == way.level else arguments_at(way.level, unit.arguments)
-        return [*for_object(arguments), *(each for each in SECTIONS if each not in arguments), *way.flags]
+        sections = [flag for flag in SECTIONS if flag not in arguments]
+        return [*for_object(arguments), *sections, *way.flags]
 
     def compile(
         self, unit: CorpusUnit, ways: Sequence[CompileWay], output: str, logs: Mapping[str, str]
@@ -165,14 +166,14 @@ class UnitCompiler:
         for number, way in enumerate(ways):
             path = f"{output}.{number}.o"
             try:
-                made = self._one(unit, way, path, logs if not number else {})
+                compiled = self._one(unit, way, path, logs if not number else {})
             except CompilationError:
                 if best is None:
                     raise
                 continue
-            seconds += made.seconds
-            if best is None or made.text < best.text:
-                best = made
+            seconds += compiled.seconds
+            if best is None or compiled.text < best.text:
+                best = compiled
         assert best is not None, "a competitor has a way"
         return CompiledUnit(best.path, best.text, seconds, best.is_cached)
 
@@ -181,24 +182,24 @@ class UnitCompiler:
             raise InputError(f"{unit.name}: expected its arguments in {unit.name}.cmd, got none")
         words = self._words(unit, way)
         if way.plugin:
-            made = self._run(unit, [*words, f"-fpass-plugin={self.plugin}"], way, output, logs)
-            return CompiledUnit(output, code_bytes(made.data), made.seconds, is_cached=False)
+            compiled = self._run(unit, [*words, f"-fpass-plugin={self.plugin}"], way, output, logs)
+            return CompiledUnit(output, code_bytes(compiled.data), compiled.seconds, is_cached=False)
         key = self._key(unit, way)
         if known := self.cache.find(key):
             Path(output).write_bytes(known.data)
             return CompiledUnit(output, code_bytes(known.data), known.seconds, is_cached=True)
-        made = self._run(unit, words, way, output, {})
-        self.cache.keep(key, made)
-        return CompiledUnit(output, code_bytes(made.data), made.seconds, is_cached=False)
+        compiled = self._run(unit, words, way, output, {})
+        self.cache.keep(key, compiled)
+        return CompiledUnit(output, code_bytes(compiled.data), compiled.seconds, is_cached=False)
 
     def _source(self, unit: CorpusUnit, level: str) -> Path:
         """The unit's bitcode at this level."""
         if unit.level == level:
             return unit.bitcode
-        made = self._levelled[unit.name, level]
-        if isinstance(made, Error):
-            raise restated(made, f"{unit.name}: {made}")
-        return made
+        path = self._levelled[unit.name, level]
+        if isinstance(path, Error):
+            raise restated(path, f"{unit.name}: {path}")
+        return path
 
     def _run(
         self,

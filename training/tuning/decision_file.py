@@ -15,7 +15,7 @@ from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular, write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 HEAD: Final = "passpilot decisions 1"
 PER_LINE: Final = 12
@@ -50,26 +50,50 @@ class CallKey(NamedTuple):
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class UnitDecisions:
     """The decisions for one module; all others are the compiler's."""
 
     name: str
     """The source file, as the module names it."""
-    inline: Mapping[CallKey, bool] = field(default_factory=dict)
+    inline: dict[CallKey, bool] = field(default_factory=dict)
     pipeline: str = ""
     """It runs behind the level's own."""
-    options: Sequence[str] = ()
+    options: Sequence[str] = field(default_factory=list)
     """LLVM's, for code generation: NAME or NAME=VALUE, such as ``enable-machine-outliner=always``."""
-    functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    functions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """What is decided about a function, or about ``*``, all others: ``minsize``, ``optsize`` or ``speed``;
     ``unroll=N`` for its innermost loops; ``nooutline``."""
-    gains: Mapping[CallKey, int] = field(default_factory=dict)
+    gains: dict[CallKey, int] = field(default_factory=dict)
     """By how many bytes a decision makes the program smaller."""
     searched: frozenset[str] = frozenset()
     """`function_hash` of the functions that the search saw."""
     notes: Sequence[str] = ()
     """Comments for people, such as the sizes before and after."""
+
+    def add(self, line: re.Match[str]) -> bool:
+        """Take a line of a file; false if it contradicts itself or an earlier one."""
+        if line["number"]:
+            call = CallKey(_plain(line["caller"]), _plain(line["callee"]), int(line["number"]))
+            if call in self.inline:
+                return False
+            self.inline[call] = line["inlined"] == "yes"
+            if line["bytes"]:
+                self.gains[call] = int(line["bytes"])
+        elif line["pipeline"]:
+            if self.pipeline:
+                return False
+            self.pipeline = line["pipeline"]
+        elif line["function"]:
+            name, words = _plain(line["function"]), tuple(line["words"].split(" "))
+            if name in self.functions or len(set(map(word_kind, words))) < len(words):
+                return False
+            self.functions[name] = words
+        elif line["option"]:
+            self.options = [*self.options, line["option"]]
+        else:
+            self.searched |= set(line["searched"].split())
+        return True
 
 
 def write_decisions(path: str, units: Sequence[UnitDecisions], notes: Sequence[str] = ()) -> None:
@@ -109,66 +133,18 @@ def read_decisions(path: str) -> list[UnitDecisions]:
     except OSError as error:
         msg = f"decisions {path}: expected a file that can be read, got: {error.strerror}"
         raise InputError(msg) from error
-    units: list[_Draft] = []
+    units: list[UnitDecisions] = []
     for number, line in enumerate(text.split("\n"), 1):
         if number == 1:
             if line != HEAD:
                 raise _wrong(path, number, f'"{HEAD}"', line)
         elif line.startswith("unit "):
-            units.append(_Draft(line.removeprefix("unit ")))
+            units.append(UnitDecisions(line.removeprefix("unit ")))
         elif line and not line.startswith("#"):
             found = _LINE.fullmatch(line)
             if not units or not found or not units[-1].add(found):
                 raise _wrong(path, number, "a decision", line)
-    return [each.finished() for each in units]
-
-
-class _Draft:
-    """A unit while its lines are read."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.pipeline = name, ""
-        self.inline: dict[CallKey, bool] = {}
-        self.gains: dict[CallKey, int] = {}
-        self.options: list[str] = []
-        self.functions: dict[str, tuple[str, ...]] = {}
-        self.searched: set[str] = set()
-
-    def add(self, line: re.Match[str]) -> bool:
-        """Take a line; false if it contradicts itself or an earlier one."""
-        if line["number"]:
-            call = CallKey(_plain(line["caller"]), _plain(line["callee"]), int(line["number"]))
-            if call in self.inline:
-                return False
-            self.inline[call] = line["inlined"] == "yes"
-            if line["bytes"]:
-                self.gains[call] = int(line["bytes"])
-        elif line["pipeline"]:
-            if self.pipeline:
-                return False
-            self.pipeline = line["pipeline"]
-        elif line["function"]:
-            name, words = _plain(line["function"]), tuple(line["words"].split(" "))
-            if name in self.functions or len(set(map(word_kind, words))) < len(words):
-                return False
-            self.functions[name] = words
-        elif line["option"]:
-            self.options.append(line["option"])
-        else:
-            self.searched.update(line["searched"].split())
-        return True
-
-    def finished(self) -> UnitDecisions:
-        """The unit, whose lines are all read."""
-        return UnitDecisions(
-            self.name,
-            self.inline,
-            self.pipeline,
-            self.options,
-            self.functions,
-            self.gains,
-            frozenset(self.searched),
-        )
+    return units
 
 
 def _wrong(path: str, number: int, expected: str, got: str) -> InputError:

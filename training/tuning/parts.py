@@ -29,7 +29,11 @@ _END: Final = re.compile(r"\.Lfunc_end\d+:")
 
 def instructions(module: Module, _: _core.EmitOptions) -> dict[str, float]:
     """The instructions of LLVM's IR."""
-    return {each.name: each.instruction_count for each in module.functions if not each.is_declaration}
+    return {
+        function.name: function.instruction_count
+        for function in module.functions
+        if not function.is_declaration
+    }
 
 
 def native_estimate(module: Module, _: _core.EmitOptions) -> dict[str, float]:
@@ -72,7 +76,7 @@ def mca_cycles(module: Module, wanted: _core.EmitOptions) -> dict[str, float]:
         raise InputError(f"reward mca: expected {tool} on the PATH, got none; {install}") from error
     try:
         regions = json.loads(done.stdout)["CodeRegions"]
-        return {each["Name"]: each["SummaryView"]["BlockRThroughput"] for each in regions}
+        return {region["Name"]: region["SummaryView"]["BlockRThroughput"] for region in regions}
     except (ValueError, KeyError) as error:
         said = next((line for line in done.stderr.splitlines() if "error" in line), "no summary")
         raise CompilationError(f"reward mca: expected {tool} to succeed, got: {said}") from error

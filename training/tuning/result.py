@@ -17,7 +17,7 @@ from passpilot.training.tuning.search import Known
 from passpilot.training.tuning.unit import UnitChoice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from passpilot.plugin.ir import Function
     from passpilot.training.tuning.decision_file import CallKey
@@ -156,7 +156,7 @@ def earlier_decisions(unit: Unit, earlier: Sequence[UnitDecisions]) -> Known | N
 def unit_decisions(study: Study, found: Found, reward: RewardText) -> list[UnitDecisions]:
     """The decisions for every unit, with what they are worth in bytes if bytes were searched."""
     is_timed = reward.run is not None
-    gains = [{}] * len(study.units) if is_timed else _gains(study, found)
+    gains: list[dict[CallKey, int]] = [{} for _ in study.units] if is_timed else _gains(study, found)
     units = []
     for number, (unit, compiled) in enumerate(zip(study.units, found.best.units, strict=True)):
         choice, before, after = compiled.choice, found.start.sizes.objects, found.best.sizes.objects
@@ -164,10 +164,10 @@ def unit_decisions(study: Study, found: Found, reward: RewardText) -> list[UnitD
         units.append(
             UnitDecisions(
                 unit.name,
-                choice.inline,
+                dict(choice.inline),
                 choice.tail,
                 choice.options,
-                choice.functions,
+                dict(choice.functions),
                 gains[number],
                 frozenset(_hashes(unit).values()),
                 [f"{change}{len(choice.inline)} of {len(compiled.asked)} calls"],
@@ -176,7 +176,7 @@ def unit_decisions(study: Study, found: Found, reward: RewardText) -> list[UnitD
     return units
 
 
-def _gains(study: Study, found: Found) -> list[Mapping[CallKey, int]]:
+def _gains(study: Study, found: Found) -> list[dict[CallKey, int]]:
     """By how many bytes every decision makes the program smaller.
 
     Decisions of one component act together, and share what the component gains. Outlined code belongs to no
@@ -202,7 +202,7 @@ def _gains(study: Study, found: Found) -> list[Mapping[CallKey, int]]:
         gains[number][call] = share
         left[component] -= share
         sharing[component] -= 1
-    return list(gains)
+    return gains
 
 
 def result_table(study: Study, found: Found, reward: RewardText) -> dict[str, object]:

@@ -6,14 +6,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from passpilot.plugin.errors import CompilationError, InputError
+from passpilot.plugin.errors import CompilationError
+from passpilot.training.corpus.front_end import failure
 from passpilot.training.rewards import code_bytes, function_symbols
+from passpilot.training.timing.commands import Commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -103,27 +104,13 @@ def run_compiler(words: Sequence[str], folder: str | None, what: str) -> None:
     """Run a compiler or linker in a folder; errors say that `what` was expected.
 
     Raises:
-        InputError: it cannot be started.
-        CompilationError: it fails, or does not end in time.
+        CompilationError: it cannot be started, fails, or does not end in time.
     """
-    try:
-        done = subprocess.run(
-            words,
-            cwd=folder,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            errors="replace",
-            timeout=DEADLINE,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise CompilationError(f"tune: expected {what} within {DEADLINE:g} s, got no end") from error
-    except OSError as error:
-        raise InputError(f"tune: expected to run {words[0]}, got: {error.strerror}") from error
-    if done.returncode:
-        reason = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
-        raise CompilationError(f"tune: expected {what}, got: {reason}")
+    done = Commands().run(words, DEADLINE, directory=folder)
+    if done.is_late:
+        raise CompilationError(f"tune: expected {what} within {DEADLINE:g} s, got no end")
+    if done.code:
+        raise CompilationError(f"tune: expected {what}, got: {failure(done.code, done.stderr)}")
 
 
 @dataclass

@@ -110,10 +110,12 @@ class Unit:
     def visible(self) -> frozenset[str]:
         """The functions that other modules can see."""
         functions = self.module.functions
-        return frozenset(each.name for each in functions if each.linkage not in ("internal", "private"))
+        return frozenset(
+            function.name for function in functions if function.linkage not in ("internal", "private")
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
-        settings = (getattr(self, each.name) for each in fields(self)[1:])
+        settings = (getattr(self, setting.name) for setting in fields(self)[1:])
         return received_unit, (self.module.bitcode(), *settings)
 
     def worded(self, choice: UnitChoice, word: str) -> dict[str, tuple[str, ...]]:
@@ -153,12 +155,14 @@ class Unit:
             llvm_options([f"-relocation-model={self.relocation_model}"])
         wanted = PipelineOptions(as_clang=self.as_clang, functions=choice.functions)
         optimize(module, self.pipeline, [advisor], at=at, options=wanted)
-        flags = [*SECTIONS] * self.sections + [f"-{each}" for each in choice.options]
+        flags = [*SECTIONS] * self.sections + [f"-{option}" for option in choice.options]
         if flags:
             llvm_options(flags)
         parts = {name: PARTS[name](module.copy(), self._options()) for name in self.rewards}
         code = generate(module, self._options(), []).code
-        differing = {call: each.inlined for call, each in asked.items() if each.inlined != each.default}
+        differing = {
+            call: answer.inlined for call, answer in asked.items() if answer.inlined != answer.default
+        }
         decided = replace(choice, inline=differing, policy=None)
         return Compiled(code, asked, decided, time.monotonic() - began, parts)
 

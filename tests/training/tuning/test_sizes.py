@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from passpilot.passes.emit import emit
-from passpilot.plugin.errors import CompilationError, InputError
+from passpilot.plugin.errors import CompilationError
 from passpilot.plugin.module import Module
 from passpilot.training.rewards import function_symbols, symbol_sizes
 from passpilot.training.tuning import sizes
@@ -159,7 +159,7 @@ def test_what_a_failing_compiler_says(tmp_path: Path, monkeypatch: pytest.Monkey
         shell("echo a: warning >&2; echo b: error: first >&2; echo c: error: second >&2; exit 1")
     with pytest.raises(CompilationError, match=r"^tune: expected a thing, got: only this$"):
         shell("printf '\\n only this\\n' >&2; exit 3")
-    with pytest.raises(InputError, match=r"^tune: expected to run \./none, got: No such file"):
+    with pytest.raises(CompilationError, match=r"^\./none: expected to run it, got: No such file"):
         run_compiler(["./none"], None, "a thing")
     monkeypatch.setattr(sizes, "DEADLINE", 0.05)
     with pytest.raises(CompilationError, match=r"^tune: expected a thing within 0\.05 s, got no end$"):
