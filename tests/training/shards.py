@@ -9,7 +9,7 @@ from typing import Final
 
 from passpilot.training.data.collection import collect, loose_modules
 from passpilot.training.data.gather import Teaching
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 
 CAREFUL: Final = """\
 def decide(obs):
@@ -24,6 +24,6 @@ def gathered(
     modules: Sequence[Path], folder: Path, *teachers: str, point: str = "inline", part: str = "train"
 ) -> Path:
     """The folder of the shards of some modules, whose programs are the folders of the modules."""
-    teaching = Teaching(point, teachers or ("default",), machines=ThisMachine(2))
+    teaching = Teaching(point, teachers or ("default",), machines=Machines(2))
     collect(loose_modules([str(each) for each in modules], ""), teaching, str(folder), None, part)
     return folder / part

@@ -20,7 +20,7 @@ from passpilot.plugin.errors import Error, PeerError
 from passpilot.training.data.collection import loose_modules
 from passpilot.training.data.gather import Taught, Teaching, gather
 from passpilot.training.environments.compiler_env import CompilerEnv
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, UnitChoice
 from tests.command import GENEROUS, PASSPILOT, passpilot, run, started
@@ -67,7 +67,7 @@ FAULTS: Final[dict[str, UnitChoice]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_compilation_that_fails_costs_itself(fault: str, times: int, tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
-    engine = Engine(whole, ThisMachine(2), GENEROUS)
+    engine = Engine(whole, Machines(2), GENEROUS)
     expected = codes(engine.compile([(0, LLVMS_OWN), (1, LLVMS_OWN)]))
     work = [(0, LLVMS_OWN), (0, FAULTS[fault]), (1, LLVMS_OWN)] * times
     made = engine.compile(work)
@@ -79,10 +79,10 @@ def test_a_compilation_that_fails_costs_itself(fault: str, times: int, tmp_path:
 @pytest.mark.parametrize("times", TIMES)
 def test_a_compilation_that_hangs_costs_itself(times: int, tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
-    expected = codes(Engine(whole, ThisMachine(2), GENEROUS).compile([(0, LLVMS_OWN)]))
-    made = Engine(whole, ThisMachine(10), SHORT).compile([(0, UnitChoice(policy=_hangs))] * times)
+    expected = codes(Engine(whole, Machines(2), GENEROUS).compile([(0, LLVMS_OWN)]))
+    made = Engine(whole, Machines(10), SHORT).compile([(0, UnitChoice(policy=_hangs))] * times)
     assert all(isinstance(each, Error) and f"within {SHORT:g} s" in str(each) for each in made)
-    assert codes(Engine(whole, ThisMachine(2), GENEROUS).compile([(0, LLVMS_OWN)])) == expected
+    assert codes(Engine(whole, Machines(2), GENEROUS).compile([(0, LLVMS_OWN)])) == expected
 
 
 def codes(made: list[Compiled | Error]) -> list[bytes]:
@@ -97,7 +97,7 @@ def test_a_bad_module_costs_itself(times: int, program: Path, tmp_path: Path) ->
         broken.append(tmp_path / "bad" / f"{number}.bc")
         broken[-1].parent.mkdir(exist_ok=True)
         broken[-1].write_bytes(program.read_bytes()[: 40 + 97 * number])
-    teaching = Teaching(machines=ThisMachine(2))
+    teaching = Teaching(machines=Machines(2))
     (alone,) = gather(loose_modules([str(program)], ""), teaching)
     assert isinstance(alone, Taught)
     made = list(gather(loose_modules([str(program), *map(str, broken)], ""), teaching))
@@ -110,11 +110,11 @@ def test_a_bad_module_costs_itself(times: int, program: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("times", TIMES)
 def test_a_full_disk_costs_what_was_to_be_kept(times: int, tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
-    expected = codes(Engine(whole, ThisMachine(2)).compile([(0, LLVMS_OWN)]))
+    expected = codes(Engine(whole, Machines(2)).compile([(0, LLVMS_OWN)]))
     kept = tmp_path / "kept"
     for _ in range(times):
         kept.symlink_to("/dev/full")  # nothing can be written below it
-        made = Engine(whole, ThisMachine(2), folder=str(kept)).compile([(0, LLVMS_OWN)])
+        made = Engine(whole, Machines(2), folder=str(kept)).compile([(0, LLVMS_OWN)])
         assert codes(made) == expected
         kept.unlink()
 

@@ -18,7 +18,7 @@ from passpilot.training.learning.network_learner import NetworkLearner
 from passpilot.training.learning.set_network import fresh_network
 from passpilot.training.learning.settings import NetworkSettings
 from passpilot.training.learning.toml_settings import settings_from
-from passpilot.training.machines.local import ThisMachine, machines
+from passpilot.training.machines.local import Machines, machines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -92,7 +92,7 @@ class EvolutionRun(RewardTraining):
             settings.iterations,
             base,
             folder,
-            machines=machines or ThisMachine(),
+            machines=machines or Machines(),
             callbacks=callbacks,
             resume=resume,
             command=command,

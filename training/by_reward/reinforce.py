@@ -24,7 +24,7 @@ from passpilot.training.environments.vector import VectorDecisions
 from passpilot.training.learning.decision_network import DecisionNetwork
 from passpilot.training.learning.learner import Scaling
 from passpilot.training.learning.network import Network
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 
 with needs("rl", "reinforcement learning"):
     import torch
@@ -73,7 +73,7 @@ class Reinforcement(RewardTraining):
             settings.steps,
             base,
             folder,
-            machines=ThisMachine(settings.environments),
+            machines=Machines(settings.environments),
             whole=True,
             callbacks=callbacks,
             resume=resume,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from passpilot.passes.advisor import advisor
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import read_regular
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.native_size.model import shipped
 from passpilot.training.rewards import check_reward, find_measure, improvement
 from passpilot.training.task import Task
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from passpilot.runners.spec import RunnerLike
-    from passpilot.training.machines.local import Machines
 
 TOGETHER: Final = 16
 """Compilations that a child process makes one after the other: a new one costs as much as half of one."""
@@ -64,7 +63,7 @@ class Trials:
     reward: str = "native-size"
     at: Mapping[str, str] = field(default_factory=dict)
     deadline: float = 300.0
-    machines: Machines = field(default_factory=ThisMachine)
+    machines: Machines = field(default_factory=Machines)
     compilations: int = 0
     """How many there were."""
     _defaults: dict[str, float] = field(default_factory=dict)

@@ -25,7 +25,7 @@ from passpilot.plugin.files import read_regular
 from passpilot.runners.spec import parse_runner_spec
 from passpilot.training.data.gather import Taught, TaughtModule, Teaching, gather
 from passpilot.training.data.shards import DecisionRows, TextColumn
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.influence import disjoint
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from passpilot.runners.python import Observation
     from passpilot.training.corpus.layout import Corpus
-    from passpilot.training.machines.local import Machines
     from passpilot.training.tuning.study import Call
 
 PIPELINE: Final = "default<Oz>"
@@ -109,7 +108,7 @@ class FlipSettings:
     seed: int = 0
     teacher: str = "default"
     deadline: float = 600.0
-    machines: Machines = field(default_factory=ThisMachine)
+    machines: Machines = field(default_factory=Machines)
 
 
 def flip_worths(

@@ -26,7 +26,7 @@ from passpilot.plugin.files import read_regular
 from passpilot.plugin.module import Module
 from passpilot.runners.spec import parse_runner_spec
 from passpilot.training.data.shards import TEXTS, DecisionRows, DecisionSchema, TextColumn
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.rewards import check_reward, find_measure
 from passpilot.training.task import Task
 from passpilot.training.tuning.decision_file import CallKey, read_decisions
@@ -34,7 +34,6 @@ from passpilot.training.tuning.decision_file import CallKey, read_decisions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from passpilot.training.machines.local import Machines
 
 PROGRAM: Final = "{program}"
 """Stands for the name of the program in a teacher's spec."""
@@ -79,7 +78,7 @@ class Teaching:
     reward: str = "native-size"
     opt_level: int = 2
     deadline: float = 600.0
-    machines: Machines = field(default_factory=ThisMachine)
+    machines: Machines = field(default_factory=Machines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ def gather(
     """
     search_point(teaching.point)
     check_reward(teaching.reward, [teaching.point])
-    sent = replace(teaching, machines=ThisMachine())
+    sent = replace(teaching, machines=Machines())
     for _, program in groupby(modules, key=lambda module: module.program):
         together = list(program)
         runs = [partial(_taught, module, sent) for module in together]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Machines` run calls side by side; `ThisMachine` does so in child processes."""
+"""`Machines` run calls side by side, on this machine."""
 
 from __future__ import annotations
 
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.isolated import run_isolated_together
@@ -20,17 +20,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Machines(Protocol):
-    """Run calls in processes that LLVM may end."""
+@dataclass
+class Machines:
+    """Run calls in processes that LLVM may end: child processes of this one, of which `jobs` run at once."""
 
-    @property
-    def jobs(self) -> int:
-        """How many calls run at once."""
-        ...
+    jobs: int = 1
 
     def share(self, value: object) -> Any:
         """What stands for a value in the arguments of calls, so that the value is sent to a machine once."""
-        ...
+        return value
 
     def run(
         self,
@@ -45,28 +43,6 @@ class Machines(Protocol):
         `done` is called with the number of a call and its result as soon as that is there. A process may make
         `together` calls one after the other, if they do not disturb each other.
         """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ThisMachine:
-    """Child processes, of which `jobs` run at once. They have all values of this process."""
-
-    jobs: int = 1
-
-    def share(self, value: object) -> Any:
-        """See `Machines`."""
-        return value
-
-    def run(
-        self,
-        who: str,
-        calls: Sequence[Callable[[], T]],
-        deadline: float,
-        done: Callable[[int, T | Error], object] = lambda _number, _result: None,
-        together: int = 1,
-    ) -> list[T | Error]:
-        """See `Machines`."""
         return run_isolated_together(who, calls, deadline, self.jobs, done, together)
 
 
@@ -89,7 +65,7 @@ def machines(engine: str, address: str = "", jobs: int = 0, load: Sequence[str] 
     if address and engine == "local":
         raise UsageError("--address: expected --engine=ray, got a cluster without it")
     if engine == "local":
-        yield ThisMachine(jobs or len(os.sched_getaffinity(0)))
+        yield Machines(jobs or len(os.sched_getaffinity(0)))
         return
     from passpilot.training.machines.ray_cluster import RayCluster
 

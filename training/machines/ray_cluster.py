@@ -12,6 +12,7 @@ from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.plugin.failures import describe_exception
 from passpilot.plugin.isolated import run_isolated_together
 from passpilot.plugin.load import load_file
+from passpilot.training.machines.local import Machines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +31,7 @@ CONNECT: Final = 120.0
 """The seconds for a cluster to give its first answer."""
 
 
-class RayCluster:
+class RayCluster(Machines):
     """Runs calls on a cluster; a worker that dies costs its call alone, which is tried again.
 
     Args:
@@ -57,7 +58,7 @@ class RayCluster:
                     raise InputError(f"ray at {at}: expected a cluster, got {got}") from error
         self._load = tuple(load)
         self._isolated = ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(isolated)
-        self.jobs: int = jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        super().__init__(jobs or max(1, int(ray.cluster_resources().get("CPU", 1))))
 
     def __enter__(self) -> Self:
         return self

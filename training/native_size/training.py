@@ -16,7 +16,7 @@ from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.partition import SplitFile
 from passpilot.training.data.collection import Steps, chosen_modules
 from passpilot.training.learning.card import CARD, card, table
-from passpilot.training.machines.local import ThisMachine, machines
+from passpilot.training.machines.local import Machines, machines
 from passpilot.training.native_size.fit import Accuracy, FitSettings, FittedSize
 from passpilot.training.native_size.functions import FunctionRows, measured_rows
 from passpilot.training.native_size.model import NativeSize
@@ -96,7 +96,7 @@ class NativeSizeTraining:
     modules: Sequence[TaughtModule]
     parts: Mapping[str, str]
     settings: FitSettings = field(default_factory=FitSettings)
-    machines: Machines = field(default_factory=ThisMachine)
+    machines: Machines = field(default_factory=Machines)
     deadline: float = 600.0
     problems: list[str] = field(default_factory=list)
     accuracy: dict[str, Accuracy] = field(default_factory=dict)

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import write_file
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.unit import Asked, Compiled, Unit, UnitChoice, warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from passpilot.training.machines.local import Machines
 
 
 @dataclass(slots=True)
@@ -38,7 +36,7 @@ class Engine:
     """
 
     units: Sequence[Unit]
-    machines: Machines = field(default_factory=ThisMachine)
+    machines: Machines = field(default_factory=Machines)
     deadline: float = 300.0
     folder: str = ""
     kept: int = field(init=False, default=0)

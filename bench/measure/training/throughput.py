@@ -46,7 +46,7 @@ from passpilot.training.learning.decision_network import DecisionNetwork
 from passpilot.training.learning.graph import onnx_model
 from passpilot.training.learning.learner import Scaling
 from passpilot.training.learning.network import Network
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.rewards import code_bytes, find_measure
 from passpilot.training.task import Task
 from tests.command import PASSPILOT
@@ -98,7 +98,7 @@ def ways_of(paths: list[Path], runner: str, folder: Path) -> dict[str, Callable[
 def forked(runner: str, modules: list[TrialModule]) -> list[float]:
     """The sizes, by a child for every module."""
     calls = [partial(measured, "inline", "native-size", {}, runner, module) for module in modules]
-    return checked(ThisMachine(1).run("throughput", calls, 300))
+    return checked(Machines(1).run("throughput", calls, 300))
 
 
 def tried(runner: str, modules: list[TrialModule], reward: str) -> list[float]:

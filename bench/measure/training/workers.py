@@ -14,7 +14,7 @@ from bench.lib.command import command
 from bench.lib.corpus import built, checked
 from bench.lib.turns import in_turns, medians, ratio, seconds
 from passpilot.plugin.module import Module
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.unit import LLVMS_OWN, Unit
 
@@ -22,7 +22,7 @@ from passpilot.training.tuning.unit import LLVMS_OWN, Unit
 def compile_all(units: list[Unit], jobs: int) -> None:
     """Compile all units."""
     choices = [(number, LLVMS_OWN) for number in range(len(units))]
-    checked(Engine(units, ThisMachine(jobs)).compile(choices))
+    checked(Engine(units, Machines(jobs)).compile(choices))
 
 
 @command

@@ -25,7 +25,7 @@ from bench.lib.records import read, write
 from bench.lib.tables import show
 from passpilot.plugin.errors import Error
 from passpilot.plugin.module import Module
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.recipes import POLICIES
@@ -64,7 +64,7 @@ class Bench:
     """A unit, its compilations so far and its best size."""
 
     def __init__(self, unit: Unit, budget: int) -> None:
-        self.engine, self.budget = Engine([unit], ThisMachine(JOBS)), budget
+        self.engine, self.budget = Engine([unit], Machines(JOBS)), budget
         self.spent = 0
         self.curve: Curve = []
 
@@ -95,7 +95,7 @@ def flipped(compiled: Compiled, *calls: CallKey) -> UnitChoice:
 
 def ours(unit: Unit, budget: int, levers: Collection[str] = LEVERS) -> Curve:
     """`passpilot tune`."""
-    engine = Engine([unit], ThisMachine(JOBS))
+    engine = Engine([unit], Machines(JOBS))
     search = Search([unit], engine, object_sizes, Budget(budget), levers=levers)
     return [(compiles, size) for compiles, _, size in search.run().curve]
 
@@ -109,7 +109,7 @@ class FlipsAlone(Search):
 
 def flips(unit: Unit, seconds: float) -> tuple[Curve, int]:
     """Independent flips, and how many compilations they took."""
-    engine = Engine([unit], ThisMachine(JOBS))
+    engine = Engine([unit], Machines(JOBS))
     found = FlipsAlone([unit], engine, object_sizes, Budget(seconds=seconds), levers=["inline"]).run()
     return [(compiles, size) for compiles, _, size in found.curve], found.compiles
 

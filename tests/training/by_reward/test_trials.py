@@ -18,7 +18,7 @@ from passpilot.training.by_reward.settings import EvolveSettings
 from passpilot.training.by_reward.training import modules_of, watched_reward
 from passpilot.training.by_reward.trials import FAILED, TrialModule, Trials
 from passpilot.training.data.shards import DecisionShards
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from tests.training.calls import CALLS
 
 SMALLER = CALLS.replace("mul i32 %x, 3", "xor i32 %x, 12345").replace("@caller", "@other")
@@ -35,7 +35,7 @@ def modules(tmp_path: Path) -> list[TrialModule]:
 
 
 def test_a_policy_is_worth_the_mean_of_its_gains(modules: list[TrialModule]) -> None:
-    trials = Trials("inline", machines=ThisMachine(1))
+    trials = Trials("inline", machines=Machines(1))
     steps = list[int]()
     found = trials.rewards(["const:0", "default"], modules, lambda: steps.append(1))
     assert (len(steps), trials.compilations) == (6, 6)
@@ -52,7 +52,7 @@ def test_a_policy_is_worth_the_mean_of_its_gains(modules: list[TrialModule]) -> 
 
 
 def test_the_compilers_own_decisions_are_measured_once(modules: list[TrialModule]) -> None:
-    trials = Trials("inline", machines=ThisMachine(1))
+    trials = Trials("inline", machines=Machines(1))
     trials.rewards(["default"], modules[:1])
     assert trials.compilations == 2
     trials.rewards(["default", "const:0"], modules)
@@ -61,7 +61,7 @@ def test_the_compilers_own_decisions_are_measured_once(modules: list[TrialModule
 
 def test_a_module_that_does_not_compile_is_named(modules: list[TrialModule]) -> None:
     broken = TrialModule("broken.ll", b"nonsense", "default<Oz>")
-    trials = Trials("inline", machines=ThisMachine(1))
+    trials = Trials("inline", machines=Machines(1))
     with pytest.raises(InputError, match=r"^broken.ll: expected a module that compiles, got: "):
         trials.rewards(["default"], [modules[0], broken])
 
@@ -72,7 +72,7 @@ def test_a_failure_costs_its_module_only(modules: list[TrialModule]) -> None:
             raise ValueError("no answer")
         return 0
 
-    trials = Trials("inline", machines=ThisMachine(1))
+    trials = Trials("inline", machines=Machines(1))
     (found,) = trials.rewards([picky], modules)
     (good,) = trials.rewards(["const:0"], modules[:1])
     assert found == pytest.approx((good + FAILED) / 2)
@@ -193,7 +193,7 @@ def test_an_evolution_says_what_came_of_it(modules: list[TrialModule], tmp_path:
         settings,
         str(tmp_path),
         str(tmp_path / "o"),
-        machines=ThisMachine(1),
+        machines=Machines(1),
         callbacks=[lambda run, _row: steps.append(run.done)],
     ).run()
     assert steps == [1, 2, 3]

@@ -17,7 +17,7 @@ from passpilot.training.data.flips import FlipSettings, gather_flips
 from passpilot.training.data.gather import Taught
 from passpilot.training.data.matrix import Arrangement, Examples, ExampleWeights
 from passpilot.training.data.shards import DecisionShards
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.reward import RewardText
@@ -34,11 +34,11 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_gain_is_what_the_linker_sees(small: Path) -> None:
     read = Corpus.read(small)
-    found = list(gather_flips(read, ["count"], FlipSettings(8, machines=ThisMachine(2))))
+    found = list(gather_flips(read, ["count"], FlipSettings(8, machines=Machines(2))))
     assert found
     (program,) = (each for each in read.programs if each.name == "count")
     made = linked_program(read, program, "default<Oz>", RewardText.parse("text"))
-    engine = Engine(made.units, ThisMachine(2))
+    engine = Engine(made.units, Machines(2))
     plain = engine.compile([(number, LLVMS_OWN) for number in range(len(made.units))])
     base = made.measure([each for each in plain if not isinstance(each, Error)]).total
     checked = 0

@@ -19,7 +19,7 @@ from passpilot.training.by_reward.settings import EvolveSettings
 from passpilot.training.by_reward.trials import TrialModule, Trials
 from passpilot.training.learning.imitate import Imitation
 from passpilot.training.learning.settings import DataSettings, ImitateSettings, NetworkSettings
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.native_size.model import shipped
 from passpilot.training.rewards import find_measure
 from passpilot.training.task import Task
@@ -63,7 +63,7 @@ def test_evolution_gains_and_goes_on_exactly(program: Path, tmp_path: Path) -> N
     settings = EvolveSettings(
         (str(program),), iterations=3, population=6, sigma=1.0, learning_rate=0.5, checkpoint=3
     )
-    made = EvolutionRun(settings, "", str(tmp_path / "whole"), machines=ThisMachine(2)).run()
+    made = EvolutionRun(settings, "", str(tmp_path / "whole"), machines=Machines(2)).run()
     assert made.rewards["train"] > made.others["at the start"]["train"]
 
     def stop(run: EvolutionRun, _row: object) -> None:
@@ -71,8 +71,8 @@ def test_evolution_gains_and_goes_on_exactly(program: Path, tmp_path: Path) -> N
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        EvolutionRun(settings, "", str(tmp_path / "parts"), machines=ThisMachine(2), callbacks=[stop]).run()
-    again = EvolutionRun(settings, "", str(tmp_path / "parts"), machines=ThisMachine(2), resume=True).run()
+        EvolutionRun(settings, "", str(tmp_path / "parts"), machines=Machines(2), callbacks=[stop]).run()
+    again = EvolutionRun(settings, "", str(tmp_path / "parts"), machines=Machines(2), resume=True).run()
     assert again.rewards == made.rewards
     for name in ("model.onnx", "curve.csv", "network.json"):
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
@@ -105,7 +105,7 @@ def test_the_command_evolves_a_trained_network(program: Path, tmp_path: Path) ->
 
 def test_a_policy_that_fails_is_worth_least(program: Path) -> None:
     module = TrialModule.read(str(program), "default<Oz>")
-    trials = Trials("inline", machines=ThisMachine(2))
+    trials = Trials("inline", machines=Machines(2))
 
     def broken(obs: object) -> int:  # noqa: ARG001
         raise ValueError("no answer")
@@ -127,7 +127,7 @@ def test_wrong_modules_are_refused(tmp_path: Path) -> None:
 
 def test_an_estimated_reward_needs_no_code(program: Path) -> None:
     module = TrialModule.read(str(program), "default<Oz>")
-    trials = Trials("inline", "native-estimate", machines=ThisMachine(2))
+    trials = Trials("inline", "native-estimate", machines=Machines(2))
     own, none = trials.measure([(None, module), ("const:0", module)], lambda: None)
     compiled = Module(module.code)
     optimize(compiled, "default<Oz>")

@@ -20,7 +20,7 @@ from passpilot.training.data.gather import Taught
 from passpilot.training.data.shards import DecisionShards
 from passpilot.training.learning.imitate import Imitation
 from passpilot.training.learning.settings import DataSettings, ImitateSettings
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.machines.ray_cluster import RayCluster
 from tests.command import passpilot
 from tests.training.evaluation.small import corpus
@@ -50,7 +50,7 @@ def test_calls_come_back_in_order_with_their_errors(cluster: RayCluster) -> None
     assert isinstance(made[3], InputError)
     assert isinstance(made[5], CompilationError)
     assert "Killed" in str(made[5])
-    assert [str(each) for each in ThisMachine(2).run("test", calls, 60)] == [str(each) for each in made]
+    assert [str(each) for each in Machines(2).run("test", calls, 60)] == [str(each) for each in made]
 
 
 def fails() -> int:
@@ -58,7 +58,7 @@ def fails() -> int:
 
 
 def test_other_exceptions_are_raised(cluster: RayCluster) -> None:
-    for machines in (ThisMachine(2), cluster):
+    for machines in (Machines(2), cluster):
         with pytest.raises(ValueError, match="no error of passpilot"):
             machines.run("test", [fails], 60)
 
@@ -70,7 +70,7 @@ def test_flips_of_a_model_are_the_same_on_a_cluster(cluster: RayCluster, tmp_pat
     Imitation(settings, str(tmp_path / "model")).run()
     teacher = f"onnx:{tmp_path}/model/model.onnx"
     found = []
-    for machines in (ThisMachine(2), cluster):
+    for machines in (Machines(2), cluster):
         flips = FlipSettings(3, teacher=teacher, machines=machines)
         taught = list(gather_flips(read, ["count"], flips))
         assert taught
@@ -117,7 +117,7 @@ def test_a_cluster_is_opened_only_for_work(tmp_path: Path) -> None:
 
 def test_evolution_is_the_same_on_a_cluster(cluster: RayCluster, program: Path, tmp_path: Path) -> None:
     settings = EvolveSettings((str(program),), iterations=2, population=4, sigma=1.0, learning_rate=0.5)
-    for name, where in (("here", ThisMachine(2)), ("there", cluster)):
+    for name, where in (("here", Machines(2)), ("there", cluster)):
         made = EvolutionRun(settings, "", str(tmp_path / name), machines=where).run()
         assert made.compilations > 8
     for name in ("network.json", "curve.csv"):

@@ -17,7 +17,7 @@ from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
 from passpilot.training.compiler_pb2 import Start
 from passpilot.training.data.gather import TaughtModule
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.native_size.fit import NEAR, Accuracy
 from passpilot.training.native_size.functions import SHAPE, FunctionRows, measured_rows, rows_of, shape_of
 from passpilot.training.native_size.model import HEAD, SHIPPED, NativeSize, shipped
@@ -90,7 +90,7 @@ def test_sizes_are_those_of_the_object(tmp_path: Path) -> None:
     (tmp_path / "bad.ll").write_text("none")
     modules = [TaughtModule("p", name, str(tmp_path / name), "default<O0>") for name in ("bad.ll", "a.ll")]
     told: list[int] = []
-    failed, rows = measured_rows(modules, ThisMachine(1), 60, lambda number, _: told.append(number))
+    failed, rows = measured_rows(modules, Machines(1), 60, lambda number, _: told.append(number))
     assert isinstance(failed, InputError)
     assert isinstance(rows, FunctionRows)
     assert sorted(told) == [0, 1]

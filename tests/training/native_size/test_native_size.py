@@ -17,7 +17,7 @@ from passpilot.plugin.compile import PipelineOptions
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
 from passpilot.training.data.gather import TaughtModule
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.native_size.fit import Accuracy, FitSettings, FittedSize
 from passpilot.training.native_size.functions import SHAPE, FunctionRows, measured_rows
 from passpilot.training.native_size.model import HEAD, VOCABULARY, NativeSize, shipped
@@ -37,7 +37,7 @@ def measured(corpus: Callable[[str, str], Path]) -> dict[str, FunctionRows]:
         program = programs()[name]
         paths = [program.unit(source, "Oz") for source in program.sources()[:count]]
         taught = [TaughtModule(name, str(path), str(path), "default<Oz>") for path in paths]
-        rows = measured_rows(taught, ThisMachine(2), 100)
+        rows = measured_rows(taught, Machines(2), 100)
         assert not [each for each in rows if isinstance(each, Exception)]
         made[name] = FunctionRows.joined([each for each in rows if isinstance(each, FunctionRows)])
     return made

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from passpilot.plugin.errors import Error
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.machines.ray_cluster import RayCluster
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.search import Search
@@ -47,7 +47,7 @@ def test_nodes_die_and_nothing_is_lost(cluster: Any, tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
     choices = [UnitChoice(), UnitChoice(tail="mergefunc"), UnitChoice(tail="globaldce")]
     work = [(number % 2, choices[number % 3]) for number in range(120)]
-    here = Engine(whole, ThisMachine(2)).compile(work[:6])
+    here = Engine(whole, Machines(2)).compile(work[:6])
     with RayCluster(cluster.address) as machines:
         ray = Engine(whole, machines)
         assert ray.jobs == NODES

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from passpilot.plugin.errors import Error
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.machines.ray_cluster import RayCluster
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.search import Search
@@ -27,19 +27,19 @@ def test_what_is_kept_is_what_was_compiled(tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
     kept = tmp_path / "kept"
     kept.mkdir()
-    first = Engine(whole, ThisMachine(2), folder=str(kept))
+    first = Engine(whole, Machines(2), folder=str(kept))
     found = Search(whole, first, object_sizes, Budget(16)).run()
     count = len(list(kept.iterdir()))
     assert 8 < count <= found.compiles  # the same choice may come twice
 
-    second = Engine(whole, ThisMachine(2), deadline=0.0, folder=str(kept))
+    second = Engine(whole, Machines(2), deadline=0.0, folder=str(kept))
     again = Search(whole, second, object_sizes, Budget(16)).run()
     assert [each.code for each in again.best.units] == [each.code for each in found.best.units]
     assert second.saved > 0
 
     damaged = next(kept.iterdir())
     damaged.write_bytes(damaged.read_bytes()[:40])
-    third = Search(whole, Engine(whole, ThisMachine(2), folder=str(kept)), object_sizes, Budget(16))
+    third = Search(whole, Engine(whole, Machines(2), folder=str(kept)), object_sizes, Budget(16))
     assert third.run().best.total == found.best.total
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from passpilot.plugin.errors import CompilationError, Error
 from passpilot.plugin.module import Module
+from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.recipes import Below
@@ -26,24 +27,20 @@ ASKED: Final = {
 
 
 @dataclass
-class Worker:
+class Worker(Machines):
     """Notes what is wanted, and fails for the pipeline ``bad``."""
 
-    units: Sequence[Unit]
     jobs: int = 2
+    units: Sequence[Unit] = ()
     wanted: list[tuple[int, UnitChoice]] = field(default_factory=list)
-
-    def share(self, value: object) -> object:
-        """See `Machines`."""
-        return value
 
     def run(
         self,
-        _who: str,
+        who: str,  # noqa: ARG002
         calls: Sequence[Any],
-        _deadline: float,
+        deadline: float,  # noqa: ARG002
         done: Callable[[int, Any], object] = lambda _number, _result: None,
-        _together: int = 1,
+        together: int = 1,  # noqa: ARG002
     ) -> list[Any]:
         """See `Machines`."""
         made: list[Compiled | Error] = []
@@ -66,7 +63,7 @@ def unit_of(code: str = "") -> Unit:
 
 def engine(folder: Path, *units: Unit) -> tuple[Engine, Worker]:
     """An engine, and what compiles for it."""
-    worker = Worker(units or [unit_of()])
+    worker = Worker(units=units or [unit_of()])
     return Engine(worker.units, worker, folder=str(folder)), worker
 
 
@@ -155,7 +152,7 @@ def test_without_room_for_files_the_search_goes_on(tmp_path: Path) -> None:
 
 def test_an_engine_without_a_folder_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    worker = Worker([unit_of()])
+    worker = Worker(units=[unit_of()])
     plain = Engine(worker.units, worker)
     assert (plain.saved, plain.compile([])) == (0, [])
     for _ in range(2):

@@ -10,7 +10,7 @@ import pytest
 
 import passpilot
 from passpilot.plugin.errors import Error, UsageError
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.reward import NAMES, Limited, RewardText, WeightedSum
 from passpilot.training.tuning.search import Search
@@ -25,7 +25,7 @@ TWICE = "_ZNK3BoxILi5EE5twiceEv"
 
 def compiled(whole: list[Unit], choice: UnitChoice = LLVMS_OWN) -> list[Compiled]:
     """All units with one choice."""
-    made = Engine(whole, ThisMachine(2)).compile([(0, choice), (1, choice)])
+    made = Engine(whole, Machines(2)).compile([(0, choice), (1, choice)])
     good = [each for each in made if not isinstance(each, Error)]
     assert len(good) == 2
     return good
@@ -75,7 +75,7 @@ def test_what_passes_a_limit_is_never_taken(tmp_path: Path) -> None:
         measure = reward.measure(whole, object_sizes)
         start = compiled(whole)
         assert math.isfinite(measure(start).total) == (not limits)
-        found = Search(whole, Engine(whole, ThisMachine(2)), measure, Budget(12)).run()
+        found = Search(whole, Engine(whole, Machines(2)), measure, Budget(12)).run()
         totals[len(limits)] = (found.start.total, found.best.total)
     assert totals[0][1] < totals[0][0]
     # The start itself is beyond the limit, so that any outcome within it is better.

@@ -13,7 +13,7 @@ import passpilot
 from passpilot.passes.emit import emit
 from passpilot.plugin.errors import Error
 from passpilot.plugin.module import Module
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.rewards import symbol_sizes
 from passpilot.training.tuning.decision_file import read_decisions, word_kind
 from passpilot.training.tuning.engine import Engine
@@ -68,7 +68,7 @@ def test_levers_that_are_asked_for(lever: str, tmp_path: Path) -> None:
     folder.mkdir()
     whole = units(modules(folder))
     found = Search(
-        whole, Engine(whole, ThisMachine(2)), object_sizes, Budget(100 * len(whole)), levers=[lever]
+        whole, Engine(whole, Machines(2)), object_sizes, Budget(100 * len(whole)), levers=[lever]
     ).run()
     assert found.best.total <= found.start.total
     tried = len(EVICTION) if lever == "eviction" else 2
@@ -82,7 +82,7 @@ def test_levers_that_are_asked_for(lever: str, tmp_path: Path) -> None:
 def test_a_program_becomes_smaller(tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
     measure = LinkedSizes(["clang++-22", 0, 1, "-Wl,--gc-sections"], str(tmp_path))
-    found = Search(whole, Engine(whole, ThisMachine(2)), measure, Budget(30)).run()
+    found = Search(whole, Engine(whole, Machines(2)), measure, Budget(30)).run()
     start, best = found.start.sizes, found.best.sizes
     assert best.total < start.total
     assert "_Z6unusedi" not in start.functions
@@ -116,7 +116,7 @@ def test_only_what_is_smaller_is_kept(tmp_path: Path) -> None:
         return sizes
 
     whole = units(modules(tmp_path))
-    found = Search(whole, Engine(whole, ThisMachine(2)), measure, Budget(30)).run()
+    found = Search(whole, Engine(whole, Machines(2)), measure, Budget(30)).run()
     assert max(totals) > found.start.total, "some trials are larger"
     assert found.best.total == object_sizes(found.best.units).total == min(totals)
     curve = [size for _, _, size in found.curve]
@@ -127,7 +127,7 @@ def test_only_what_is_asked_is_searched(tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
 
     def choices(*levers: str) -> list[UnitChoice]:
-        search = Search(whole, Engine(whole, ThisMachine(2)), object_sizes, Budget(24), levers=levers)
+        search = Search(whole, Engine(whole, Machines(2)), object_sizes, Budget(24), levers=levers)
         return [each.choice for each in search.run().best.units]
 
     inlined, passed = choices("inline"), choices("pipeline", "options")
@@ -144,7 +144,7 @@ def test_functions_that_have_not_changed_are_not_searched_again(tmp_path: Path) 
 
     def again(unchanged: frozenset[str]) -> Found:
         earlier = [Known(choice, unchanged) for choice in known]
-        return Search(whole, Engine(whole, ThisMachine(2)), object_sizes, Budget(20), known=earlier).run()
+        return Search(whole, Engine(whole, Machines(2)), object_sizes, Budget(20), known=earlier).run()
 
     found = again(frozenset(each.name for unit in whole for each in unit.module.functions))
     assert found.best.total == first.best.total
@@ -171,7 +171,7 @@ def test_sizes_of_functions(unit: Path) -> None:
 
 def test_a_failing_choice_is_an_error_of_its_own(tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
-    made = Engine(whole, ThisMachine(2)).compile([(0, UnitChoice(tail="no-such-pass")), (1, LLVMS_OWN)])
+    made = Engine(whole, Machines(2)).compile([(0, UnitChoice(tail="no-such-pass")), (1, LLVMS_OWN)])
     assert isinstance(made[0], Error)
     assert not isinstance(made[1], Error)
 
@@ -179,7 +179,7 @@ def test_a_failing_choice_is_an_error_of_its_own(tmp_path: Path) -> None:
 def test_too_little_time_is_an_error(unit: Path) -> None:
     whole = units([unit])
     with pytest.raises(passpilot.errors.CompilationError, match="expected"):
-        Search(whole, Engine(whole, ThisMachine(1), deadline=0.001), object_sizes).run()
+        Search(whole, Engine(whole, Machines(1), deadline=0.001), object_sizes).run()
 
 
 def test_a_program_that_does_not_link_is_an_error(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_program_that_does_not_link_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
         passpilot.errors.CompilationError, match=r"expected the program to link, got: .*other"
     ):
-        Search(whole, Engine(whole, ThisMachine(2)), measure).run()
+        Search(whole, Engine(whole, Machines(2)), measure).run()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
 from passpilot.training.corpus.layout import ProgramRun
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.sizes import LinkedSizes, start_time
 from passpilot.training.tuning.speed import SpeedSearch
@@ -89,7 +89,7 @@ def searched(tmp_path: Path, run: ProgramRun, deadline: float = 30) -> SpeedSear
     subprocess.run([*clang, source, "-o", module], check=True)
     unit = Unit(Module.read(module), "default<O2>")
     linker = LinkedSizes(["clang-22", 0], str(tmp_path))
-    engine = Engine([unit], ThisMachine(2))
+    engine = Engine([unit], Machines(2))
     return SpeedSearch([unit], engine, start_time, Budget(12), linker=linker, runs=[run], deadline=deadline)
 
 

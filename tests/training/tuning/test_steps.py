@@ -13,7 +13,7 @@ import pytest
 
 from passpilot.plugin.errors import CompilationError, Error
 from passpilot.plugin.module import Module
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.timing.paired_times import RunTime
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.engine import Engine
@@ -57,7 +57,7 @@ def searched(sizes: Sequence[dict[str, float]], key: str = "tail", **settings: A
 
     units = two_units()[: len(sizes)]
     limits = {name: settings.pop(name) for name in ("compiles", "seconds") if name in settings}
-    return Search(units, Engine(units, ThisMachine(2)), measure, Budget(**limits), **settings).run()
+    return Search(units, Engine(units, Machines(2)), measure, Budget(**limits), **settings).run()
 
 
 def choices(found: Found, key: str = "tail") -> list[object]:

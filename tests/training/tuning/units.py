@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from passpilot.plugin.module import Module
-from passpilot.training.machines.local import ThisMachine
+from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.search import Found, Search
 from passpilot.training.tuning.sizes import object_sizes
@@ -86,4 +86,4 @@ def units(paths: Sequence[Path], *, sections: bool = True) -> list[Unit]:
 
 def searched(whole: Sequence[Unit], compiles: int = 20, jobs: int = 2) -> Found:
     """A search for small objects."""
-    return Search(whole, Engine(whole, ThisMachine(jobs)), object_sizes, Budget(compiles)).run()
+    return Search(whole, Engine(whole, Machines(jobs)), object_sizes, Budget(compiles)).run()
