@@ -48,14 +48,22 @@ def text(major: str) -> str:
     rows = []
     flags = ["help"]
     variables = []
-    for each in options_of("cc"):
-        if each.kind == "flag":
-            flags.append(each.name)
-            variables += [each.variable] if each.name == "stats" else []
+    for option in options_of("cc"):
+        if option.kind == "flag":
+            flags.append(option.name)
+            variables += [option.variable] if option.name == "stats" else []
             continue
-        kind = "runner" if each.name in HOOKED else "folder" if each.name == "log" else KINDS.get(each.kind)
-        fields = f"Kind::{kind or 'other'}, {json.dumps('|'.join(each.choices))}, {str(each.several).lower()}"
-        rows.append(f'  {{"{each.name}", "{each.variable}", {fields}}},')
+        kind = (
+            "runner"
+            if option.name in HOOKED
+            else "folder"
+            if option.name == "log"
+            else KINDS.get(option.kind)
+        )
+        fields = (
+            f"Kind::{kind or 'other'}, {json.dumps('|'.join(option.choices))}, {str(option.several).lower()}"
+        )
+        rows.append(f'  {{"{option.name}", "{option.variable}", {fields}}},')
     tables: dict[str, Iterable[str]] = {
         "kFlags": flags,
         "kFlagVariables": variables,

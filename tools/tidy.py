@@ -36,7 +36,7 @@ def closure(file: Path) -> frozenset[Path]:
     found: set[Path] = {file}
     for name in re.findall(r'^#include "([^"]+)"', file.read_text(), re.MULTILINE):
         near = (file.parent / name, NATIVE / name, NATIVE / "include" / name)
-        header = next((each.resolve() for each in near if each.is_file()), None)
+        header = next((path.resolve() for path in near if path.is_file()), None)
         if header is not None and header.is_relative_to(NATIVE):
             found |= closure(header)
     return frozenset(found)
@@ -53,7 +53,7 @@ def checked_by(file: Path, sources: list[Path]) -> Path:
     if file.suffix == ".cpp":
         return file
     own = file.with_suffix(".cpp")
-    return own if own in sources else next(each for each in sources if file in closure(each))
+    return own if own in sources else next(source for source in sources if file in closure(source))
 
 
 def complaints(file: Path) -> str:

@@ -66,7 +66,7 @@ def outside(rows: Rows) -> str:
     """The projects of others."""
     lines = []
     for name, row in sorted(rows.items()):
-        stock, *ours = (row["builds"][each] for each in ("clang-22", "random", "@oz"))
+        stock, *ours = (row["builds"][name] for name in ("clang-22", "random", "@oz"))
         ends = {(build["exit"], build["counts"]) for build in (stock, *ours)}
         kind = ", ".join(filter(None, (row["language"], row["known"])))
         code = [f"{build['code'] / stock['code']:.2f}" for build in ours]

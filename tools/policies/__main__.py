@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import Error
 from tools.policies import oz, spill
-from tools.policies.made import SHIPPED
+from tools.policies.card import SHIPPED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         for name in chosen.names or MAKERS:
             MAKERS[name](chosen.folder / name, chosen.jobs, small=chosen.small)
-    except (Error, RuntimeError) as error:
+    except Error as error:
         print(f"policies: {error}", file=sys.stderr)
         return 1
     return 0

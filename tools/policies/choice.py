@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import geometric_mean
 from typing import TYPE_CHECKING, Final
-
-from tools.policies.units import mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -50,20 +49,16 @@ def choose(
         name: of `start`.
     """
     recipe, left = start, dict(levers)
-    now = measure(recipe)
-    steps = [Step(name, mean(now), max(now.values()))]
-    say(_line(name, now))
+    steps = [_step(name, measure(recipe), say)]
     while left:
-        tried = {each: measure(lever(recipe)) for each, lever in left.items()}
-        for each, found in tried.items():
-            say(_line(each, found))
-        fit = [each for each, found in tried.items() if max(found.values()) <= largest]
-        best = min(fit, key=lambda each: mean(tried[each]), default=None)
-        if best is None or mean(tried[best]) > mean(now) * (1 - LEAST):
-            return recipe, steps
-        recipe, now = left.pop(best)(recipe), tried[best]
-        steps.append(Step(best, mean(now), max(now.values())))
-        say(f"taken: {best}")
+        tried = [_step(lever, measure(change(recipe)), say) for lever, change in left.items()]
+        fit = [step for step in tried if step.largest <= largest]
+        best = min(fit, key=lambda step: step.mean, default=None)
+        if best is None or best.mean > steps[-1].mean * (1 - LEAST):
+            break
+        recipe = left.pop(best.lever)(recipe)
+        steps.append(best)
+        say(f"taken: {best.lever}")
     return recipe, steps
 
 
@@ -92,13 +87,15 @@ def coreset(
     values = [value(best)]
     while len(chosen) < count:
         tried = [{unit: min(size, best[unit]) for unit, size in sizes(recipe).items()} for recipe in others]
-        index = min(range(len(others)), key=lambda each: value(tried[each]))
+        index = min(range(len(others)), key=lambda place: value(tried[place]))
         chosen.append(others[index])
         best = tried[index]
         values.append(value(best))
     return chosen, values
 
 
-def _line(name: str, found: Mapping[str, float]) -> str:
-    worst = max(found, key=lambda program: found[program])
-    return f"  {name:40} {mean(found):.4f}, largest {found[worst]:.4f} ({worst})"
+def _step(lever: str, ratios: Mapping[str, float], say: Callable[[str], object]) -> Step:
+    worst = max(ratios, key=lambda program: ratios[program])
+    step = Step(lever, geometric_mean(ratios.values()), ratios[worst])
+    say(f"  {lever:40} {step.mean:.4f}, largest {step.largest:.4f} ({worst})")
+    return step

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import geometric_mean
 from typing import TYPE_CHECKING, Final
 
 from passpilot.training.policy_folder import PolicyText, RecipeChoice
 from passpilot.training.tuning.recipes import HOISTING, SMALLEST
+from tools.policies.card import choice_text, write_with_card
 from tools.policies.choice import choose, coreset
-from tools.policies.made import chosen_text, write_made
-from tools.policies.units import Ways, by_program, data_hash, mean, ratios, training_units
+from tools.policies.units import RecipeCompiler, by_program, data_hash, ratios, training_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,10 +59,10 @@ def together(means: Sequence[float]) -> str:
 def make(folder: Path, jobs: int, *, small: bool) -> None:
     """Choose the recipes, and write the policy's folder."""
     units = training_units("Oz", UNITS, small=small)
-    ways = Ways("Oz", jobs)
+    compiler = RecipeCompiler("Oz", jobs)
 
     def sizes(recipe: RecipeChoice) -> Mapping[Unit, float]:
-        return {unit: made.size for unit, made in ways.compile(recipe, units).items()}
+        return {unit: outcome.size for unit, outcome in compiler.compile(recipe, units).items()}
 
     plain = by_program(sizes(RecipeChoice()))
 
@@ -75,17 +76,21 @@ def make(folder: Path, jobs: int, *, small: bool) -> None:
     slower = {name: option(name) for name in (*OPTIONS, *SLOWER) if name not in first.options}
     second, more = choose(everywhere, slower, measure, LARGEST, name="outlined everywhere")
     others = [
-        RecipeChoice(tail, tuple(each for each in second.options if each not in without))
+        RecipeChoice(tail, tuple(option for option in second.options if option not in without))
         for tail in (SMALLEST, HOISTING, "mergefunc")
         for without in ((), SLOWER, ("disable-machine-licm",), (*SLOWER, "disable-machine-licm"))
     ]
     recipes, means = coreset(
-        [first, second], others, RECIPES, sizes, lambda all_: mean(ratios(by_program(all_), plain))
+        [first, second],
+        others,
+        RECIPES,
+        sizes,
+        lambda all_: geometric_mean(ratios(by_program(all_), plain).values()),
     )
     text = PolicyText(
         name="oz",
         description="Makes programs smaller than -Oz",
-        card=f"{chosen_text('oz', 'object size relative to -Oz', [*steps, *more])}\n{together(means)}",
+        card=f"{choice_text('oz', 'object size relative to -Oz', [*steps, *more])}\n{together(means)}",
         data={"training units (bitcode)": data_hash(units)},
     )
-    write_made(folder, text, {}, recipes)
+    write_with_card(folder, text, {}, recipes)

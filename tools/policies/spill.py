@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoice
+from tools.policies.card import choice_text, write_with_card
 from tools.policies.choice import choose
 from tools.policies.formulas import AMONG_LOCAL, split_priority
-from tools.policies.made import chosen_text, write_made
-from tools.policies.units import Ways, by_program, data_hash, ratios, training_units
+from tools.policies.units import RecipeCompiler, by_program, data_hash, ratios, training_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,11 +34,13 @@ def formula(folder: Path, power: float, place: str) -> Lever:
 def make(folder: Path, jobs: int, *, small: bool) -> None:
     """Choose the formula, and write the policy's folder."""
     units = training_units("O2", UNITS, small=small)
-    ways = Ways("O2", jobs, costs=True)
-    greedy = by_program({unit: made.spills for unit, made in ways.compile(RecipeChoice(), units).items()})
+    compiler = RecipeCompiler("O2", jobs, costs=True)
+    greedy = by_program(
+        {unit: outcome.spills for unit, outcome in compiler.compile(RecipeChoice(), units).items()}
+    )
 
     def measure(recipe: RecipeChoice) -> Mapping[str, float]:
-        costs = {unit: made.spills for unit, made in ways.compile(recipe, units).items()}
+        costs = {unit: outcome.spills for unit, outcome in compiler.compile(recipe, units).items()}
         return ratios(by_program(costs), greedy)
 
     with tempfile.TemporaryDirectory(prefix="passpilot-") as models:
@@ -54,7 +56,7 @@ def make(folder: Path, jobs: int, *, small: bool) -> None:
             description="Costs less in spill code than LLVM's greedy allocator",
             level="O2",
             targets=("x86_64",),
-            card=chosen_text("spill", "weighed spill cost (RegAllocScore) relative to greedy's", steps),
+            card=choice_text("spill", "weighed spill cost (RegAllocScore) relative to greedy's", steps),
             data={"training units (bitcode)": data_hash(units)},
         )
-        write_made(folder, text, recipe.points, [RecipeChoice()])
+        write_with_card(folder, text, recipe.points, [RecipeChoice()])

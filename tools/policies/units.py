@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import hashlib
-import math
-import tomllib
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from bench.lib.corpus import built, checked, part
 from passpilot import PriorityAdvisor
 from passpilot.passes.emit import generate
 from passpilot.passes.optimize import optimize
@@ -19,8 +18,6 @@ from passpilot.plugin.compile import PipelineOptions, file_type, llvm_options
 from passpilot.plugin.isolated import run_isolated_together
 from passpilot.plugin.module import Module
 from passpilot.training.rewards import code_bytes
-from tests.corpus.build import build
-from tests.corpus.programs import HERE, all_programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,18 +39,18 @@ class Unit(NamedTuple):
     bitcode: Path
 
 
-class Made(NamedTuple):
+class Outcome(NamedTuple):
     """What a recipe makes of a unit."""
 
     size: float
     """The bytes of machine code."""
     spills: float
-    """The weighed cost of spill code; 0 if it was not asked for."""
+    """The weighed cost of spill code; 0 unless it was measured."""
 
 
 @dataclass(slots=True)
-class Ways:
-    """Compiles units by recipes, and remembers the results.
+class RecipeCompiler:
+    """Compiles units by recipes, and remembers the outcomes.
 
     Attributes:
         level: of optimization, such as ``Oz``.
@@ -64,9 +61,9 @@ class Ways:
     level: str
     jobs: int
     costs: bool = False
-    _known: dict[tuple[str, Unit], Made] = field(default_factory=dict)
+    _known: dict[tuple[str, Unit], Outcome] = field(default_factory=dict)
 
-    def compile(self, recipe: RecipeChoice, units: Sequence[Unit]) -> dict[Unit, Made]:
+    def compile(self, recipe: RecipeChoice, units: Sequence[Unit]) -> dict[Unit, Outcome]:
         """What a recipe makes of units.
 
         Raises:
@@ -75,48 +72,58 @@ class Ways:
         key = repr(recipe)
         missing = [unit for unit in units if (key, unit) not in self._known]
         runs = [partial(self._one, recipe, unit) for unit in missing]
-        for unit, made in zip(
-            missing, run_isolated_together("policies", runs, DEADLINE, self.jobs), strict=True
-        ):
-            if isinstance(made, Exception):
-                raise made
-            self._known[key, unit] = made
+        outcomes = checked(run_isolated_together("policies", runs, DEADLINE, self.jobs))
+        self._known |= {(key, unit): outcome for unit, outcome in zip(missing, outcomes, strict=True)}
         return {unit: self._known[key, unit] for unit in units}
 
-    def _one(self, recipe: RecipeChoice, unit: Unit) -> Made:
-        """Compile in this process, which should end afterwards: LLVM's options stay set."""
-        module = Module.read(unit.bitcode)
-        llvm_options(["-relocation-model=pic", *(f"-{each}" for each in recipe.options)])
-        at = {"optimizer-last": recipe.pipeline} if recipe.pipeline else {}
-        optimize(module, f"default<{self.level}>", at=at, options=PipelineOptions(as_clang=True))
-        wanted = _core.EmitOptions()
-        wanted.filetype, wanted.relocation_model, wanted.costs = file_type("obj"), "pic", self.costs
+    def _one(self, recipe: RecipeChoice, unit: Unit) -> Outcome:
         models = [point.model for point in recipe.points.values()]
-        advisors = [PriorityAdvisor(f"onnx:{model}") for model in models]
-        for each in advisors:
-            each.may_idle = True  # a unit of data alone has nothing to ask
-        made = generate(module, wanted, advisors)
-        return Made(code_bytes(made.code), sum(total for _, _, total in made.costs))
+        runners = [f"onnx:{model}" for model in models]
+        return outcome(unit.bitcode, self.level, recipe.options, recipe.pipeline, runners, costs=self.costs)
+
+
+def outcome(
+    bitcode: Path,
+    level: str,
+    options: Sequence[str] = (),
+    pipeline: str = "",
+    runners: Sequence[str] = (),
+    *,
+    costs: bool,
+) -> Outcome:
+    """Compile in this process, which should end afterwards: LLVM's options stay set.
+
+    Args:
+        bitcode: the unit.
+        level: of optimization.
+        options: of LLVM, without dashes.
+        pipeline: runs at the end of the level's.
+        runners: of priorities.
+        costs: whether the costs of spill code are measured.
+    """
+    module = Module.read(bitcode)
+    llvm_options(["-relocation-model=pic", *(f"-{option}" for option in options)])
+    at = {"optimizer-last": pipeline} if pipeline else {}
+    optimize(module, f"default<{level}>", at=at, options=PipelineOptions(as_clang=True))
+    wanted = _core.EmitOptions()
+    wanted.filetype, wanted.relocation_model, wanted.costs = file_type("obj"), "pic", costs
+    advisors = [PriorityAdvisor(runner) for runner in runners]
+    for advisor in advisors:
+        advisor.may_idle = True  # a unit of data alone has nothing to ask
+    emitted = generate(module, wanted, advisors)
+    return Outcome(code_bytes(emitted.code), sum(total for _, _, total in emitted.costs))
 
 
 def training_units(level: str, count: int, *, small: bool) -> list[Unit]:
-    """Up to `count` units of each training program, large and small ones, without those of drivers.
-
-    Raises:
-        RuntimeError: a program cannot be fetched or compiled.
-    """
-    names = SMALL if small else tomllib.loads((HERE / "split.toml").read_text())["parts"]["train"]
-    if problems := build(names):
-        raise RuntimeError("; ".join(problems))
-    found = []
-    for name in names:
-        program = all_programs()[name]
+    """Up to `count` units of each training program, large and small ones, without those of drivers."""
+    units = []
+    for program in built(SMALL if small else part("train")):
         paths = {program.unit(source, level) for source in program.sources() if "_driver" not in source}
         fit = [path for path in paths if not path.name.startswith("_driver")]
         fit = [path for path in fit if path.stat().st_size <= LARGEST_UNIT]
         fit.sort(key=lambda path: (-path.stat().st_size, path.name))
-        found += [Unit(name, path) for path in fit[:: max(1, len(fit) // count)][:count]]
-    return found
+        units += [Unit(program.name, path) for path in fit[:: max(1, len(fit) // count)][:count]]
+    return units
 
 
 def data_hash(units: Sequence[Unit]) -> str:
@@ -138,8 +145,3 @@ def by_program(values: Mapping[Unit, float]) -> dict[str, float]:
 def ratios(values: Mapping[str, float], base: Mapping[str, float]) -> dict[str, float]:
     """Those of programs whose base is not 0."""
     return {name: value / base[name] for name, value in values.items() if base[name]}
-
-
-def mean(values: Mapping[str, float]) -> float:
-    """The geometric mean."""
-    return math.exp(sum(map(math.log, values.values())) / len(values))

@@ -104,11 +104,11 @@ class Kernel:
 
     def best(self, builds: Iterable[Build]) -> Build:
         """Select the fastest build: successive halving by least times, then by medians of the last four."""
-        rivals = list({id(each): each for each in builds}.values())
+        rivals = list({id(build): build for build in builds}.values())
         while len(rivals) > 4:
-            scores = {id(each): self.against_plain(each, 6 if len(rivals) > 8 else 20) for each in rivals}
-            rivals = sorted(rivals, key=lambda each: scores[id(each)])[: len(rivals) // 2]
-        return max((self.plain, *rivals), key=lambda each: self.speed(each, 40))
+            scores = {id(rival): self.against_plain(rival, 6 if len(rivals) > 8 else 20) for rival in rivals}
+            rivals = sorted(rivals, key=lambda rival: scores[id(rival)])[: len(rivals) // 2]
+        return max((self.plain, *rivals), key=lambda build: self.speed(build, 40))
 
     def speed(self, build: Build, pairs: int) -> float:
         """How many times as fast as -O3 a build is: the median over new runs in turns."""

@@ -17,43 +17,27 @@ from bench.lib.bars import Bar, require, settle
 from bench.lib.command import command
 from bench.lib.corpus import built, checked, part
 from bench.lib.tables import geometric_means, show
-from passpilot import PriorityAdvisor
-from passpilot.passes.emit import generate
-from passpilot.passes.optimize import optimize
-from passpilot.plugin import _core
-from passpilot.plugin.compile import PipelineOptions, file_type, llvm_options
 from passpilot.plugin.isolated import run_isolated_together
-from passpilot.plugin.module import Module
+from tools.policies.units import outcome
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.corpus.programs import Program
 
 LIMIT: Final = 0.98
 DEADLINE: Final = 900.0
 
 
-def cost(unit: Path, policy: str) -> float:
-    """The cost of a unit's spill code; greedy's own without a policy."""
-    llvm_options(["-relocation-model=pic"])
-    module = Module.read(unit)
-    optimize(module, "default<O2>", options=PipelineOptions(as_clang=True))
-    wanted = _core.EmitOptions()
-    wanted.filetype, wanted.relocation_model, wanted.costs = file_type("obj"), "pic", True
-    advisors = []
-    if policy:
-        advisors = [PriorityAdvisor(policy)]
-        advisors[0].may_idle = True  # a unit of data alone
-    return sum(total for _, _, total in generate(module, wanted, advisors).costs)
-
-
 def measured(program: Program, policy: str, *, drivers: bool) -> dict[str, float]:
     """A program's costs by greedy and by the policy."""
     units = sorted({program.unit(source, "O2") for source in program.sources()})
     units = [unit for unit in units if drivers or "_driver" not in unit.name]
-    runs = [partial(cost, unit, advised) for advised in ("", policy) for unit in units]
-    costs = checked(run_isolated_together("spill", runs, DEADLINE, os.cpu_count() or 1))
+    runs = [
+        partial(outcome, unit, "O2", runners=runners, costs=True)
+        for runners in ((), (policy,))
+        for unit in units
+    ]
+    outcomes = checked(run_isolated_together("spill", runs, DEADLINE, os.cpu_count() or 1))
+    costs = [unit.spills for unit in outcomes]
     greedy, ours = sum(costs[: len(units)]), sum(costs[len(units) :])
     return {"greedy": greedy, policy: ours, "ratio": ours / greedy}
 

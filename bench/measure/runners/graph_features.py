@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Features for runners: the interference graph at a function's first question, as three tensors.
+"""The interference graph at a function's first question, as three tensors.
 
 153,300 floats: for every live range an embedding of 100, computed from its weight and size; the edges as
 pairs of rows, and their weights.
@@ -66,9 +66,9 @@ def _snapshot(site: Any) -> Snapshot:
 def _connected() -> socket.socket | None:
     if not (port := os.environ.get("EXCHANGE_PORT")):
         return None
-    made = socket.create_connection(("127.0.0.1", int(port)), 60)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return made
+    connection = socket.create_connection(("127.0.0.1", int(port)), 60)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
 
 
 def _exchange() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes a policy that was made, with what its card says by hand."""
+"""The card of a policy: how it was chosen, below what was written by hand."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 SHIPPED: Final = Path(__file__).parents[2] / "policies"
 LICENSE: Final = "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n"
 CHOSEN: Final = "## How it was chosen"
-"""The heading of the part of a card that is made; what is above it was written by hand and is kept."""
+"""The heading of the part that is written here; what is above it was written by hand and is kept."""
 
 
-def write_made(
+def write_with_card(
     folder: Path, text: PolicyText, points: Mapping[str, PointChoice], recipes: Sequence[RecipeChoice]
 ) -> None:
     """Write a policy's folder, below the card of the package's policy of this name.
@@ -40,9 +40,9 @@ def write_made(
     )
 
 
-def chosen_text(name: str, measured: str, steps: Sequence[Step]) -> str:
+def choice_text(name: str, measured: str, steps: Sequence[Step]) -> str:
     """What a card says about a greedy choice."""
-    rows = [f"| {each.lever} | {each.mean:.4f} | {each.largest:.4f} |\n" for each in steps]
+    rows = [f"| {step.lever} | {step.mean:.4f} | {step.largest:.4f} |\n" for step in steps]
     return (
         f"`python -m tools.policies {name}` made this policy: {measured}, the geometric mean over training\n"
         f"programs and the largest of a program, with what was taken up to there.\n\n"
