@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import inspect
 import re
@@ -18,6 +19,7 @@ import pytest
 from llvmlite import binding, ir
 
 import passpilot
+from passpilot.passes.llvmlite import module as module_source
 from passpilot.plugin.errors import InputError, PolicyError
 from passpilot.plugin.module import Module
 from tests.command import GENEROUS
@@ -148,19 +150,23 @@ def test_the_processor_chooses_the_instructions(mcpu: str, mattr: str) -> None:
     assert b"shlx" in passpilot.llvmlite.emit(module, "asm", mcpu=mcpu, mattr=mattr)
 
 
-def test_the_keywords_are_those_of_passpilot() -> None:
-    """So that a keyword which comes to one comes to the other."""
-    ours, others = (inspect.signature(each) for each in (passpilot.llvmlite.optimize, passpilot.optimize))
-    keywords = [
-        [
-            (each.name, each.default)
-            for each in signature.parameters.values()
-            if each.kind is each.KEYWORD_ONLY
-        ]
-        for signature in (ours, others)
-    ]
-    assert keywords[0] == keywords[1]
-    assert len(keywords[0]) == 10
+@pytest.mark.parametrize("function", ["optimize", "emit"])
+def test_the_keywords_are_those_of_passpilot(function: str) -> None:
+    """A keyword that comes to one comes to the other, for type checkers, too."""
+    inner = inspect.signature(getattr(passpilot, function)).parameters.values()
+    wanted = {each.name for each in inner if each.kind is each.KEYWORD_ONLY}
+    tree = ast.parse(Path(module_source.__file__).read_text())
+    kinds = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    declared = {
+        field.target.id
+        for kind in ("SharedKeywords", f"{function.capitalize()}Keywords")
+        for field in kinds[kind].body
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+    }
+    own = inspect.signature(getattr(passpilot.llvmlite, function)).parameters
+    assert declared | (own.keys() & wanted) == wanted
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+        getattr(passpilot.llvmlite, function)(built(), nonsense=1)
 
 
 def test_every_keyword_counts(tmp_path: Path) -> None:
