@@ -131,12 +131,8 @@ class Parser(argparse.ArgumentParser):
 
     def values(self, argv: Sequence[str] | None) -> dict[str, object]:
         """The option values by Python name; for an option that may be repeated, a tuple of its values."""
-        return _values(self.parse_args(argv))
-
-    def known_values(self, argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
-        """The option values, and the arguments that are not options of this parser."""
-        parsed, unknown = self.parse_known_args(argv)
-        return _values(parsed), unknown
+        values = vars(self.parse_args(argv)).items()
+        return {name: tuple(value) if isinstance(value, list) else value for name, value in values}
 
     def error(self, message: str) -> NoReturn:
         unknown = message.removeprefix("unrecognized arguments: ").partition(" ")[0]
@@ -194,10 +190,6 @@ _READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "count": count_of("times"),
 }
 """The `type` of an option of the options table, by its kind."""
-
-
-def _values(parsed: argparse.Namespace) -> dict[str, object]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in vars(parsed).items()}
 
 
 class _Declaration(NamedTuple):

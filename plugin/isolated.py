@@ -61,8 +61,8 @@ def run_isolated(
     with _IsolatedCall(who, partial(_run, run, tell)) as child:
         answer = child.answer(deadline)
     learn(answer.told)
-    for told in answer.warned:
-        warnings.warn_explicit(told.text, told.kind, told.file, told.line)
+    for warning in answer.warnings:
+        warnings.warn_explicit(*warning)
     if answer.error is not None:
         raise answer.error from answer.cause
     return cast("T", answer.value)
@@ -91,7 +91,7 @@ def run_isolated_together(
             while waiting and len(alive) < (jobs or len(runs)):
                 share = len(waiting) // (2 * (jobs or len(runs)))  # smaller and smaller: all end together
                 numbers = deque(waiting.popleft() for _ in range(max(1, min(together, share))))
-                calls = [partial(_run, runs[number], _nothing) for number in numbers]
+                calls = [partial(_run, runs[number]) for number in numbers]
                 child = stack.enter_context(_IsolatedCall(who, *calls))
                 alive.append(_Batch(child, numbers, time.monotonic() + deadline))
             _wait_for_any(alive)
@@ -139,20 +139,6 @@ def _milliseconds(end: float) -> float:
     return max(0.0, min(end - time.monotonic(), 3600)) * 1000
 
 
-def _nothing() -> None:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class _Warned:
-    """A warning of the child."""
-
-    text: str
-    kind: type[Warning]
-    file: str
-    line: int
-
-
 @dataclass(slots=True)
 class _Answer:
     """What came of the function."""
@@ -161,7 +147,8 @@ class _Answer:
     told: object = None
     error: BaseException | None = None
     cause: BaseException | None = None
-    warned: list[_Warned] = field(default_factory=list)
+    warnings: list[tuple[str, type[Warning], str, int]] = field(default_factory=list)
+    """The text, class, file and line of each warning."""
 
 
 class _IsolatedCall:
@@ -179,7 +166,7 @@ class _IsolatedCall:
             try:
                 self._pid = _fork()
                 if self._pid == 0:
-                    _live(runs, writer, words)
+                    _answer_all(runs, writer, words)
             except OSError as error:
                 raise CompilationError(
                     f"{self._who}: expected a new process, got: {error.strerror}"
@@ -239,9 +226,9 @@ class _IsolatedCall:
                 data = os.read(self._reader, 1 << 20)
                 self._data += data
                 if not data and not self.has_answer:
-                    self._mourn()
+                    self._raise_death()
             elif ready:
-                self._mourn()
+                self._raise_death()
             elif time.monotonic() >= end:
                 told = f"expected it to end within {deadline:g} s, got silence; it was ended, see deadline="
                 raise CompilationError(f"{self._who}: {told}")
@@ -263,8 +250,8 @@ class _IsolatedCall:
             self._data[:_LENGTH], "little"
         )
 
-    def _mourn(self) -> NoReturn:
-        """Say how the child died."""
+    def _raise_death(self) -> NoReturn:
+        """Raise the error that says how the child died."""
         words = " ".join(os.pread(self._words, 1 << 16, 0).decode("utf-8", "replace").split())
         if words:
             raise CompilationError(f"{self._who}: expected it to succeed, got a fatal error of LLVM: {words}")
@@ -293,8 +280,8 @@ def _fork() -> int:
         return os.fork()
 
 
-def _live(runs: Sequence[Callable[[], _Answer]], writer: int, words: int) -> NoReturn:
-    """The child's life."""
+def _answer_all(runs: Sequence[Callable[[], _Answer]], writer: int, words: int) -> NoReturn:
+    """Answers the calls, in the child process."""
     code = 1
     try:
         ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)
@@ -310,7 +297,7 @@ def _live(runs: Sequence[Callable[[], _Answer]], writer: int, words: int) -> NoR
         os._exit(code)  # nothing of the parent's is closed or flushed twice
 
 
-def _run(run: Callable[[], object], tell: Callable[[], object]) -> _Answer:
+def _run(run: Callable[[], object], tell: Callable[[], object] = lambda: None) -> _Answer:
     answer = _Answer()
     with warnings.catch_warnings(record=True) as caught:
         try:
@@ -318,7 +305,7 @@ def _run(run: Callable[[], object], tell: Callable[[], object]) -> _Answer:
         except BaseException as error:  # noqa: BLE001  (raised again by the parent)
             answer.error, answer.cause = _portable(error)
     answer.told = tell()
-    answer.warned = [_Warned(str(each.message), each.category, each.filename, each.lineno) for each in caught]
+    answer.warnings = [(str(w.message), w.category, w.filename, w.lineno) for w in caught]
     return answer
 
 

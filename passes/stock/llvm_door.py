@@ -100,14 +100,6 @@ def _end_passes(tell: Teller, address: int, good: bool, stats: bool) -> None:
         _compilation(address).end(good=good, stats=stats)
 
 
-def _load(tell: Teller, files: bytes) -> None:  # noqa: ARG001
-    load(files)
-
-
-def _end(_: Teller) -> None:
-    end()
-
-
 def _make(
     point: str, runner: str, log: str | None, on_error: OnError, timeout: float, limit: float
 ) -> Advisor:
@@ -124,4 +116,6 @@ def connect(address: int, tell: Tell) -> None:
         (_explain, None, (c_size_t,)),
         (_end_passes, None, (c_size_t, c_bool, c_bool)),
     )
-    loaded.connect(address, tell, load=_load, end=_end, make=_make, more=more)
+    loaded.connect(
+        address, tell, load=lambda _, files: load(files), end=lambda _: end(), make=_make, more=more
+    )
