@@ -144,7 +144,7 @@ def _serve_grpc(options: ServeOptions, address: str, tally: Tally) -> None:
             (server.ended if options.once else threading.Event()).wait()
     finally:
         if server.sessions:
-            # A policy that never returns holds a thread, and perhaps stdout; Python would wait for it.
+            # A runner that never returns holds a thread, and perhaps stdout; Python would wait for it.
             flusher = threading.Thread(target=sys.stdout.flush, daemon=True)
             flusher.start()
             flusher.join(_PATIENCE)

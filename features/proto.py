@@ -19,14 +19,7 @@ PACKAGE: Final = "passpilot"
 TYPES: Final = {
     "float32": "float",
     "float64": "double",
-    "int8": "int32",
-    "uint8": "uint32",
-    "int16": "int32",
-    "uint16": "uint32",
-    "int32": "int32",
-    "uint32": "uint32",
-    "int64": "int64",
-    "uint64": "uint64",
+    **{f"{sign}int{bits}": f"{sign}int{max(bits, 32)}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
 """The protobuf type of each scalar type."""
 

@@ -95,7 +95,7 @@ class Runner(ABC):
         """The advice on the decision whose features the tensors hold.
 
         Raises:
-            RunnerError: the runner has no advice; a Python policy may raise anything.
+            RunnerError: the runner has no advice; a decision function in Python may raise anything.
         """
 
     def evaluate_batch(self, frames: NDArray[np.uint8]) -> Sequence[object]:

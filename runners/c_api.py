@@ -65,8 +65,8 @@ class ForeignHost:
         Raises:
             PolicyError: always.
         """
-        msg = "obs.site: expected LLVM or MLIR around the policy, got another compiler; ask for its features"
-        raise PolicyError(msg)
+        expected = "expected LLVM or MLIR around the decision function, got another compiler"
+        raise PolicyError(f"obs.site: {expected}; ask for its features")
 
     def default(self) -> bool | int | float:
         """The compiler's own decision."""
@@ -91,7 +91,7 @@ class AskedRunner:
     """A runner that writes its answers into the C caller's memory."""
 
     def __init__(self, runner: Runner, point: Point) -> None:
-        self._runner = runner
+        self.runner = runner
         self._point = point
         self._answer: c_int64 | c_double
 
@@ -101,10 +101,10 @@ class AskedRunner:
         scalar = c_double if isinstance(self._point.domain, Number) else c_int64
         self._answer = scalar.from_address(answer)
         tensors = tensor_views(self._point.select(order), block)
-        frame = block[: layout(self._runner.inputs)[1]]
-        mine = {spec.name: tensors[spec.name] for spec in self._runner.inputs}
+        frame = block[: layout(self.runner.inputs)[1]]
+        mine = {spec.name: tensors[spec.name] for spec in self.runner.inputs}
         host = ForeignHost(self._point, tensors, scalar.from_address(default))
-        self._runner.bind(mine, frame, host)
+        self.runner.bind(mine, frame, host)
 
     def evaluate(self) -> None:
         """Ask, and write the answer.
@@ -112,18 +112,10 @@ class AskedRunner:
         Raises:
             AdviceError: the answer is outside the domain; the C library checks the mask.
         """
-        self._answer.value = self._point.domain.accept(self._runner.evaluate())
-
-    def switch_context(self, name: str) -> None:
-        """Pass the context on to the runner."""
-        self._runner.switch_context(name)
-
-    def close(self) -> None:
-        """Close the runner."""
-        self._runner.close()
+        self._answer.value = self._point.domain.accept(self.runner.evaluate())
 
 
-_MADE: Final[dict[int, AskedRunner]] = {}
+_RUNNERS: Final[dict[int, AskedRunner]] = {}
 _HANDLES: Final = itertools.count(1)
 
 
@@ -152,7 +144,7 @@ def _make(tell: Teller, spec: bytes, point_text: bytes, timeout: float, default_
     for tensor in runner.inputs:
         tell("input", tensor.name)
     handle = next(_HANDLES)
-    _MADE[handle] = AskedRunner(runner, point)
+    _RUNNERS[handle] = AskedRunner(runner, point)
     return handle
 
 
@@ -169,14 +161,14 @@ def _bind(
 ) -> bool:
     memory = _Memory(block, size, kept, release)
     names = os.fsdecode(order).split("\n") if order else []
-    _MADE[handle].bind(memory, names, default, answer)
+    _RUNNERS[handle].bind(memory, names, default, answer)
     return True
 
 
 def _evaluate(tell: Teller, handle: int) -> bool:
     try:
-        _MADE[handle].evaluate()
-    except BaseException as error:  # noqa: BLE001  (reported, whatever a policy raises)
+        _RUNNERS[handle].evaluate()
+    except BaseException as error:  # noqa: BLE001  (reported, whatever it raises)
         _tell_failure(tell, error)
         return False
     return True
@@ -184,8 +176,8 @@ def _evaluate(tell: Teller, handle: int) -> bool:
 
 def _switch_context(tell: Teller, handle: int, name: bytes) -> None:
     try:
-        _MADE[handle].switch_context(name.decode("utf-8", "replace"))
-    except BaseException as error:  # noqa: BLE001  (reported, whatever a policy raises)
+        _RUNNERS[handle].runner.switch_context(name.decode("utf-8", "replace"))
+    except BaseException as error:  # noqa: BLE001  (reported, whatever it raises)
         _tell_failure(tell, error)
 
 
@@ -199,7 +191,7 @@ def _tell_failure(tell: Teller, error: BaseException) -> None:
 
 def _close(tell: Teller, handle: int) -> None:
     with told_warnings(tell):
-        _MADE.pop(handle).close()
+        _RUNNERS.pop(handle).runner.close()
 
 
 def _load(tell: Teller, files: bytes) -> None:

@@ -11,6 +11,7 @@ import contextlib
 import inspect
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -54,8 +55,8 @@ def check_runner(
 ) -> None:
     """Ask a runner `decisions` questions and check that it keeps the rules of the contract.
 
-    `runner` is a runner spec, a Python policy, or a function without arguments that makes a runner; several
-    runners are made, and must answer alike. A runner object is checked less thoroughly, and closed.
+    `runner` is a runner spec, a decision function, or a function without arguments that makes a runner;
+    several runners are made, and must answer alike. A runner object is checked less thoroughly, and closed.
     `observations` are the questions as tensors by name; the default is random questions.
 
     Raises:
@@ -87,12 +88,12 @@ def _maker(runner: RunnerLike, point: Point, timeout: float) -> Callable[[], obj
         return lambda: runner
     if callable(runner) and _takes_nothing(runner):
         try:
-            made = runner()
+            candidate = runner()
         except Exception:  # noqa: BLE001  (the check makes it again and reports this)
             return runner
-        if isinstance(made, Runner):
+        if isinstance(candidate, Runner):
             with contextlib.suppress(Exception):  # the check closes it again and reports this
-                made.close()
+                candidate.close()
             return runner
     return lambda: make_runner(runner, point, timeout=timeout)
 
@@ -189,9 +190,8 @@ class _Conformance:
         before = _resources()
         second = self.run(make())
         after = _settled(before)
-        self.expect(
-            not _more(after, before), f"close() lets go of descriptors and threads: {before} became {after}"
-        )
+        rule = f"close() lets go of descriptors and threads: {dict(before)} became {dict(after)}"
+        self.expect(not after - before, rule)
         if first is None or second is None:
             return
         same = (first.inputs, first.output) == (second.inputs, second.output)
@@ -312,22 +312,18 @@ def _same_memory(bound: object, given: Tensor) -> bool:
     )
 
 
-def _settled(before: dict[str, int]) -> dict[str, int]:
+def _settled(before: Counter[str]) -> Counter[str]:
     """The resources held once they are down to `before`, or after `_SOON` s: some libraries close late."""
     end = time.monotonic() + _SOON
-    while _more(held := _resources(), before) and time.monotonic() < end:
+    while (held := _resources()) - before and time.monotonic() < end:
         time.sleep(0.01)
     return held
 
 
-def _more(held: dict[str, int], before: dict[str, int]) -> bool:
-    return any(held[kind] > before[kind] for kind in before)
-
-
-def _resources() -> dict[str, int]:
+def _resources() -> Counter[str]:
     """The number of threads and, where the system shows them, of open descriptors."""
     descriptors = Path("/proc/self/fd")
-    counts = {"threads": threading.active_count()}
+    counts = Counter(threads=threading.active_count())
     if descriptors.exists():
         counts["descriptors"] = len(list(descriptors.iterdir()))
     return counts

@@ -25,7 +25,7 @@ from passpilot.runners.remote.auth import NO_CREDENTIALS, read_credentials
 from passpilot.runners.remote.grpc_frames import FrameWriter
 from passpilot.runners.remote.grpc_stream import GrpcStream, StreamWatch, connect
 from passpilot.runners.remote.peer import RemoteRunner
-from passpilot.runners.spec import runner_keys
+from passpilot.runners.spec import chosen_protocol, runner_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -177,14 +177,7 @@ def grpc_runner(target: str, options: dict[str, str], point: Point, timeout: flo
         RunnerSpecError: the target or a key is wrong, or a token would travel unprotected.
         InputError: a file cannot be read.
     """
-    who = f"runner grpc:{target}"
-    protocol = options.pop("protocol", "passpilot")
-    if protocol not in _KEYS:
-        raise RunnerSpecError(f"{who}: expected a protocol among {', '.join(_KEYS)}, got {protocol!r}")
-    if unknown := [key for key in options if key not in _KEYS[protocol]]:
-        expected = f"keys of the protocol {protocol} ({', '.join(_KEYS[protocol])})"
-        raise RunnerSpecError(f"{who}: expected {expected}, got {', '.join(unknown)}")
-    if protocol == "mlbridge":
+    if chosen_protocol(f"runner grpc:{target}", options, _KEYS) == "mlbridge":
         from passpilot.runners.foreign import mlbridge
 
         return mlbridge.grpc_runner(target, options, point, timeout)

@@ -36,6 +36,7 @@ from passpilot.features.spec import TensorSpec
 from passpilot.plugin import _core
 from passpilot.plugin.errors import AdviceError, ModelError, RunnerSpecError
 from passpilot.plugin.files import read_regular
+from passpilot.plugin.numbers import finite_number, whole_number
 from passpilot.plugin.origin import warn_user
 from passpilot.runners.base import Runner, own_features
 from passpilot.runners.spec import runner_keys
@@ -161,14 +162,15 @@ def random_runner(target: str, options: dict[str, str], point: Point, timeout: f
 
     A number is one of 2^32 steps between the domain's bounds: for `priority`, a 32-bit integer.
     """
-    if not (target.isascii() and target.isdigit() and int(target) < 1 << 64):
+    seed = whole_number(target)
+    if seed is None or seed >= 1 << 64:
         expected = "random:SEED with a 64-bit unsigned seed, such as random:7"
         raise RunnerSpecError(f"runner random:{target}: expected {expected}, got {target!r}")
     if isinstance(point.domain, Number) and not math.isfinite(point.domain.high - point.domain.low):
         msg = f"runner random:{target}: expected a point with a range of numbers, got any for {point.name}"
         raise RunnerSpecError(f"{msg}; declare it with domain=Number(low, high)")
     output, domain, mask = core_spec(point.advice), core_domain(point.domain), _mask_of(point)
-    return NativeRunner(_core.NativeRunner.random(output, domain, mask, int(target)))
+    return NativeRunner(_core.NativeRunner.random(output, domain, mask, seed))
 
 
 def _mask_of(point: Point) -> _core.TensorSpec | None:
@@ -242,11 +244,7 @@ def _threshold(runner: str, options: dict[str, str]) -> float | None:
     text = options.get("threshold")
     if text is None:
         return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    if (value := finite_number(text)) is None:
         raise RunnerSpecError(f"runner {runner}: expected a number as threshold, got {text!r}")
     return value
 

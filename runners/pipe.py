@@ -12,8 +12,7 @@ from __future__ import annotations
 import contextlib
 import time
 from abc import abstractmethod
-from importlib import import_module
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError
 from passpilot.runners.remote import wire
@@ -21,7 +20,7 @@ from passpilot.runners.remote.fifo import connect
 from passpilot.runners.remote.peer import PeerRunner
 from passpilot.runners.remote.watch import PipeWatch
 from passpilot.runners.serdes import advice_serdes, check_format, make_serdes
-from passpilot.runners.spec import runner_keys
+from passpilot.runners.spec import chosen_protocol, runner_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,14 +30,9 @@ if TYPE_CHECKING:
 
     from passpilot.features.point import Point
     from passpilot.runners.base import Host, Tensor
-    from passpilot.runners.spec import RunnerFactory
 
-PROTOCOLS: Final = {
-    "passpilot": (("serdes",), "passpilot.runners.pipe:passpilot_runner"),
-    "mlgo": (("default",), "passpilot.runners.foreign.mlgo:pipe_runner"),
-    "mlbridge": (("serdes", "features"), "passpilot.runners.foreign.mlbridge:pipe_runner"),
-}
-"""Per protocol: its keys, and the place of its factory, which is imported on use."""
+_KEYS: Final = {"passpilot": ("serdes",), "mlgo": ("default",), "mlbridge": ("serdes", "features")}
+"""The keys of each protocol."""
 
 _MOST: Final = 1 << 12
 
@@ -202,21 +196,15 @@ def pipe_runner(target: str, options: dict[str, str], point: Point, timeout: flo
     if not target:
         msg = "runner pipe: expected pipe:BASE, got no base; give the one of `passpilot serve --pipe`"
         raise RunnerSpecError(msg)
-    protocol = options.pop("protocol", "passpilot")
-    if protocol not in PROTOCOLS:
-        msg = f"runner pipe:{target}: expected a protocol among {', '.join(PROTOCOLS)}, got {protocol!r}"
-        raise RunnerSpecError(msg)
-    known, place = PROTOCOLS[protocol]
-    if unknown := [key for key in options if key not in known]:
-        msg = f"runner pipe:{target}: expected keys of the protocol {protocol} ({', '.join(known)}), "
-        raise RunnerSpecError(f"{msg}got {', '.join(unknown)}")
-    module, _, name = place.partition(":")
-    factory: RunnerFactory = getattr(import_module(module), name)
-    return cast("PeerRunner", factory(target, options, point, timeout))
+    protocol = chosen_protocol(f"runner pipe:{target}", options, _KEYS)
+    if protocol == "mlgo":
+        from passpilot.runners.foreign import mlgo
 
+        return mlgo.pipe_runner(target, options, point, timeout)
+    if protocol == "mlbridge":
+        from passpilot.runners.foreign import mlbridge
 
-def passpilot_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> PeerRunner:
-    """Make the runner of `pipe:BASE` that speaks passpilot's protocol."""
+        return mlbridge.pipe_runner(target, options, point, timeout)
     serdes = options.get("serdes", "bitstream")
     if serdes == "bitstream":
         return PipeRunner(target, point, timeout)

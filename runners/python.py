@@ -87,8 +87,8 @@ class Observation(dict[str, "Tensor"]):
         """
         if self._host is None:
             raise PolicyError(
-                "obs.site: expected a policy inside the compiler, got one in another process, where there "
-                "is no IR; declare custom features, or use python: instead of pipe: or grpc:"
+                "obs.site: expected a decision function inside the compiler, got one in another process, "
+                "where there is no IR; declare custom features, or use python: instead of pipe: or grpc:"
             )
         return self._host.site
 

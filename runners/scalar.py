@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A tensor of one element as policies see it: a numpy array that compares as fast as a Python number.
+"""A tensor of one element in an observation: a numpy array that compares as fast as a Python number.
 
 Through numpy, `obs["cost_estimate"] < 50` costs ten times `.item()`: numpy makes an array of the 50, one of
 the answer, and chooses a loop. Everything but comparisons and arithmetic is numpy's.

@@ -31,7 +31,7 @@ from passpilot.plugin.registry import Registry
 from passpilot.runners.base import Runner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from passpilot.features.point import Point
     from passpilot.runners.python import Observation
@@ -239,6 +239,21 @@ def runner_keys(*keys: str) -> Callable[[Factory], Factory]:
         return factory
 
     return declare
+
+
+def chosen_protocol(who: str, options: dict[str, str], keys: Mapping[str, Sequence[str]]) -> str:
+    """Take `protocol` out of a scheme's options, and check the others against its `keys`.
+
+    Raises:
+        RunnerSpecError: the scheme does not have the protocol, or the protocol lacks a key.
+    """
+    protocol = options.pop("protocol", "passpilot")
+    if protocol not in keys:
+        raise RunnerSpecError(f"{who}: expected a protocol among {', '.join(keys)}, got {protocol!r}")
+    if unknown := [key for key in options if key not in keys[protocol]]:
+        expected = f"keys of the protocol {protocol} ({', '.join(keys[protocol])})"
+        raise RunnerSpecError(f"{who}: expected {expected}, got {', '.join(unknown)}")
+    return protocol
 
 
 def runner_scheme(name: str, *, keys: tuple[str, ...] = ()) -> Callable[[Factory], Factory]:

@@ -132,12 +132,10 @@ class _Keys:
         self._ids, first, self.tree = np.unique(trees, return_index=True, return_inverse=True)
         order = np.argsort(first)
         self.roots: Integers = first[order]
-        rank = np.argsort(order)
         self._keys = self._key(self.tree, nodes)
         self._order = np.argsort(self._keys, kind="stable")
         self._sorted = self._keys[self._order]
         self._trees = trees
-        self._rank = rank
         if (np.diff(self._sorted) == 0).any():
             raise refused(node, "nodes that differ in nodes_treeids or nodes_nodeids", "two of the same")
 

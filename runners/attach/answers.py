@@ -193,7 +193,7 @@ class Answers:
         self.decisions += 1
         try:
             return self._encode(self._accept(self._evaluate(), self._tensors))
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (whatever a policy raises)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (whatever it raises)
             return self._default_for(error)
 
     def _default_for(self, error: BaseException) -> bytes:
@@ -207,7 +207,7 @@ class Answers:
         assert self._runner is not None, "a context comes after the header, which was bound"
         try:
             self._runner.switch_context(name)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (whatever a policy raises)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (whatever it raises)
             self._record(error)
 
     def _record(self, error: BaseException) -> None:

@@ -40,7 +40,7 @@ _NEWLINE: Final = ord("\n")
 _STOP: Final = b"\0"
 """Written by us into BASE.out to end a read; no message begins with it."""
 _PARTING: Final = 1.0
-"""Seconds to wait for the thread to end; a thread in a policy that never returns is abandoned."""
+"""Seconds to wait for the thread to end; a thread in a function that never returns is abandoned."""
 
 
 class InteractiveChannel:
@@ -103,7 +103,7 @@ class InteractiveChannel:
         if not self._partial and waited >= 2 * self._timeout:
             return ModelError(
                 f"{self._answers.where}: expected an answer within {2 * self._timeout:g} s, got none; "
-                "see whether the policy ends, or raise --timeout"
+                "see whether the decision function ends, or raise --timeout"
             )
         return None
 
@@ -296,12 +296,7 @@ def _opened_elsewhere(path: str) -> int:
         folder = f"/proc/{process}/fd"
         with contextlib.suppress(OSError):  # another user's process, or it has ended
             if int(process) != os.getpid():
-                count += sum(_target(f"{folder}/{name}") == path for name in os.listdir(folder))
+                for name in os.listdir(folder):
+                    with contextlib.suppress(OSError):  # closed meanwhile
+                        count += os.readlink(f"{folder}/{name}") == path
     return count
-
-
-def _target(link: str) -> str:
-    try:
-        return os.readlink(link)
-    except OSError:
-        return ""

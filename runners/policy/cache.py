@@ -26,26 +26,26 @@ PATIENCE: Final = 120.0
 """Seconds to wait for another process that compiles the same model."""
 
 
-def folders(*, made: bool) -> Iterator[str]:
+def folders(*, create: bool) -> Iterator[str]:
     """The folders that may hold the cache, in the order of preference.
 
-    `made`: make the user's own folder among the temporary files if the caller comes to it.
+    `create`: make the user's own folder among the temporary files if the caller comes to it.
     """
     home = os.environ.get("XDG_CACHE_HOME", "")
     home = home if os.path.isabs(home) else os.path.expanduser("~/.cache")
     if os.path.isabs(home):
         yield os.path.join(home, "passpilot", "policies")
-    if own := _own_temporary(made):
+    if own := _own_temporary(create):
         yield os.path.join(own, "policies")
 
 
-def _own_temporary(made: bool) -> str:
+def _own_temporary(create: bool) -> str:
     """The user's own folder among the temporary files; empty if there is none."""
     above = os.environ.get("TMPDIR", "")
     folder = os.path.join(above if os.path.isabs(above) else "/tmp", f"passpilot-{os.geteuid()}")
     try:
         with contextlib.suppress(FileExistsError):
-            if made:
+            if create:
                 os.mkdir(folder, 0o700)
         status = os.lstat(folder)
     except OSError:
@@ -56,7 +56,7 @@ def _own_temporary(made: bool) -> str:
 
 def find(name: str) -> str:
     """The path of a file of the cache; empty if there is none."""
-    for folder in folders(made=False):
+    for folder in folders(create=False):
         if os.path.isfile(path := os.path.join(folder, name)):
             return path
     return ""
@@ -68,7 +68,7 @@ def keep(name: str, data: bytes, who: str) -> str:
     It appears whole or not at all. If it is among the temporary files, that is a warning.
     """
     refused = ""
-    for folder in folders(made=True):
+    for folder in folders(create=True):
         path = os.path.join(folder, name)
         try:
             os.makedirs(folder, exist_ok=True)
@@ -86,7 +86,7 @@ def keep(name: str, data: bytes, who: str) -> str:
 def locked(name: str) -> Iterator[None]:
     """Let one process at a time run the block for a file; none waits longer than `PATIENCE`."""
     with contextlib.ExitStack() as stack:
-        for folder in folders(made=True):
+        for folder in folders(create=True):
             with contextlib.suppress(OSError):
                 os.makedirs(folder, exist_ok=True)
                 lock = stack.enter_context(open(os.path.join(folder, f"{name}.lock"), "ab"))

@@ -67,24 +67,23 @@ def compile_models(bundle: PolicyBundle) -> list[str]:
         ModelError: a model cannot be compiled.
         InputError: the folder cannot be written.
     """
-    made: dict[str, tuple[bytes, str]] = {}
-    for point, row in ((point, row) for recipe in bundle.recipes for point, row in recipe.points.items()):
-        if not row.model:
+    folder = os.path.join(bundle.folder, COMPILED)
+    libraries: dict[str, bytes] = {}
+    for point, row in (pair for recipe in bundle.recipes for pair in recipe.points.items()):
+        path = os.path.join(folder, _file(point, row, _read(bundle, row))) if row.model else ""
+        if not path or path in libraries:
             continue
-        path = os.path.join(bundle.folder, COMPILED, _file(point, row, _read(bundle, row)))
-        code, why = made.get(path) or _compiled(point, row)
-        if not code:
+        libraries[path], why = _compiled(point, row)
+        if why:
             model = os.path.basename(row.model)
             raise ModelError(f"{bundle.who}: expected a model that can be compiled, got {model}: {why}")
-        made[path] = code, why
-    if made:
-        folder = os.path.join(bundle.folder, COMPILED)
+    if libraries:
         try:
             os.makedirs(folder, exist_ok=True)
         except OSError as error:
             raise InputError(f"{folder}: expected a folder to write, got: {error.strerror}") from error
-    write_files({path: code for path, (code, _) in made.items()})
-    return sorted(made)
+    write_files(libraries)
+    return sorted(libraries)
 
 
 def _read(bundle: PolicyBundle, row: PointPolicy) -> bytes:

@@ -100,7 +100,7 @@ def _unstamped(_name: str) -> None:
 
 
 class FrameReader:
-    """The server's end: keeps the frame of `size` bytes, which a policy must not change if changes follow."""
+    """The server's end: keeps the frame of `size` bytes, which a runner must not change if changes follow."""
 
     def __init__(self, size: int) -> None:
         self.changes = size >= LEAST

@@ -21,7 +21,7 @@ from passpilot.plugin.extras import needs
 from passpilot.runners.base import tensor_views
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import NoReturn
 
     import numpy as np
@@ -112,9 +112,8 @@ def make_serdes(name: str, specs: Sequence[TensorSpec], table: Sequence[TensorSp
     check_format(name)
     module, _, kind = FORMATS[name].partition(":")
     with needs("grpc", f"serdes {name}"):
-        make = getattr(import_module(module), kind)
-    made: SerDes = make(specs, table)
-    return made
+        make: Callable[..., SerDes] = getattr(import_module(module), kind)
+    return make(specs, table)
 
 
 def advice_serdes(name: str, advice: TensorSpec) -> tuple[SerDes, Tensor]:

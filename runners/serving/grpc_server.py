@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`passpilot serve RUNNER --grpc HOST:PORT`: a model server for many compilers, the other end of `grpc:`.
 
-advisor.proto defines the messages. Every session has its own thread and runner, so that a slow policy delays
-no other compiler: a policy class is instantiated for every compiler, a policy function may run on several
+advisor.proto defines the messages. Every session has its own thread and runner, so that a slow decision
+function delays no other compiler: a class is instantiated for every compiler, a function may run on several
 threads at once. A compiler that dies ends only its session; a runner's error goes back to the compiler as
 text, and the session goes on.
 """
@@ -125,7 +125,7 @@ class GrpcServer:
         self.close()
 
     def close(self) -> bool:
-        """End all sessions; False if a session has not ended, as its policy does not return."""
+        """End all sessions; False if a session has not ended, as its runner does not return."""
         # A session that has ended may not have sent its last words yet.
         stopped = self._server.stop(None if self._sessions else _LAST_WORDS)
         self._supply.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`stop_on_signals`: ends a server on SIGTERM, SIGINT and SIGHUP, even if a policy swallows exceptions."""
+"""`stop_on_signals`: ends a server on SIGTERM, SIGINT and SIGHUP, even if a runner swallows exceptions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REPEAT_EVERY: Final = 0.05
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asks the server to end. It is not an Exception, so that no policy swallows it."""
+    """A signal asks the server to end. It is not an Exception, so that no `except Exception` swallows it."""
 
 
 def stop_signals() -> tuple[signal.Signals, ...]:
@@ -31,7 +31,7 @@ def stop_signals() -> tuple[signal.Signals, ...]:
 def stop_on_signals() -> Iterator[threading.Event]:
     """Let `stop_signals` raise `Stopped` in the main thread, once, and set the event that this yields.
 
-    The event tells the server to stop if a policy swallows `Stopped`.
+    The event tells the server to stop if a runner swallows `Stopped`.
     If a signal comes just before a blocking system call, Python's handler does not run. Therefore another
     thread notices the signal, too, and repeats it until it is handled.
     """

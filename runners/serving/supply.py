@@ -43,7 +43,7 @@ class Supply:
             if str(spec).partition(":")[0] in _MODELS:
                 hint = "name another point with --point, or the file of its custom features with --load"
                 raise restated(error, f"{error}; {hint}") from error
-            # A policy may ask for features that only its clients have registered.
+            # A decision function may ask for features that only its clients have registered.
 
     def runner_for(self, point: Point) -> Runner:
         """A runner for a client that offers the tensors of `point`.

@@ -231,7 +231,7 @@ def test_an_ignored_signal_stays_ignored(folder: Path) -> None:
         ("return 2", "got int 2"),
         ("return float('nan')", "got float nan"),
         ("import sys; sys.exit(4)", "SystemExit: 4"),
-        ("return obs.site", "obs.site: expected a policy inside the compiler"),
+        ("return obs.site", "obs.site: expected a decision function inside the compiler"),
         ("return obs['cost_estimate']", "expected one of the tensors that were declared"),
     ],
 )

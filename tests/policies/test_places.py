@@ -127,19 +127,19 @@ def test_the_order_of_the_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    assert list(cache.folders(made=False)) == [str(tmp_path / "cache/passpilot/policies")]
+    assert list(cache.folders(create=False)) == [str(tmp_path / "cache/passpilot/policies")]
     assert not (tmp_path / own).exists()
     temporary = str(tmp_path / own / "policies")
-    assert list(cache.folders(made=True)) == [str(tmp_path / "cache/passpilot/policies"), temporary]
+    assert list(cache.folders(create=True)) == [str(tmp_path / "cache/passpilot/policies"), temporary]
     assert (tmp_path / own).stat().st_mode & 0o777 == 0o700
     for text in ("", "relative"):
         monkeypatch.setenv("XDG_CACHE_HOME", text)
-        assert list(cache.folders(made=False)) == [
+        assert list(cache.folders(create=False)) == [
             str(tmp_path / "home/.cache/passpilot/policies"),
             temporary,
         ]
     monkeypatch.setenv("TMPDIR", "relative")
-    assert temporary not in cache.folders(made=False)
+    assert temporary not in cache.folders(create=False)
 
 
 def test_a_link_is_no_folder_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,13 +147,13 @@ def test_a_link_is_no_folder_of_ones_own(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     (tmp_path / "real").mkdir(0o700)
     (tmp_path / f"passpilot-{os.geteuid()}").symlink_to("real")
-    assert len(list(cache.folders(made=True))) == 1
+    assert len(list(cache.folders(create=True))) == 1
 
 
 def test_a_file_is_found_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    first, second = map(Path, cache.folders(made=True))
+    first, second = map(Path, cache.folders(create=True))
     for folder in (first, second):
         folder.mkdir(parents=True)
     assert cache.find("a") == ""

@@ -240,7 +240,7 @@ def test_runner_that_cannot_be_made() -> None:
 
 
 def test_instance_that_is_no_runner() -> None:
-    with pytest.raises(ConformanceError, match="it can be made: RunnerSpecError: policy int"):
+    with pytest.raises(ConformanceError, match="it can be made: RunnerSpecError: decision function int"):
         check_runner(7)  # type: ignore[arg-type]
 
 

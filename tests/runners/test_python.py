@@ -195,7 +195,7 @@ def test_compiler_is_asked_for_what_is_not_bound() -> None:
 
 def test_without_a_compiler_the_errors_tell_what_to_do() -> None:
     obs = Observation({"node_count": np.array([3])})
-    with pytest.raises(PolicyError, match=r"obs\.site: expected a policy inside .* another process"):
+    with pytest.raises(PolicyError, match=r"obs\.site: expected a decision function inside .* another"):
         _ = obs.site
     with pytest.raises(PolicyError, match=r"declare it: decide\.features = \(\.\.\., 'inlining_default'\)"):
         obs.default()

@@ -108,7 +108,10 @@ def test_custom_feature_of_the_compilers_side(remote: Remote) -> None:
     [
         (1, r"ValueError: a bad number \(.*policy.py:\d+\)$"),
         (2, r"advice: expected a bool or an integer 0 or 1, got float 0.5"),
-        (3, r"PolicyError: obs.site: expected a policy inside the compiler.*grpc: \(.*policy.py:\d+\)$"),
+        (
+            3,
+            r"PolicyError: obs.site: expected a decision function inside .*grpc: \(.*policy.py:\d+\)$",
+        ),
         (4, r"PolicyError: obs.default\(\): .*'inlining_default'\) \(.*policy.py:\d+\)$"),
         (5, r"PolicyError: obs\['edge_count'\]: .*policy.py:\d+\)$"),
         (6, r"SystemExit: leaving \(.*policy.py:\d+\)$"),
