@@ -172,10 +172,21 @@ def undocumented(item: Item, path: str) -> Iterator[str]:
     if isinstance(item, griffe.Alias):
         item = item.final_target
     if isinstance(item, griffe.Class):
-        inherited = {name for base in item.mro() for name in base.members}
+        known = {name for base in item.mro() for name in base.members} | attributes(item)
         for name, member in item.members.items():
-            if not name.startswith("_") and name not in inherited:
+            if not name.startswith("_") and name not in known:
                 yield from undocumented(member, f"{path}.{name}")
+
+
+def attributes(item: griffe.Class) -> set[str]:
+    """The names in the section `Attributes` of a class's docstring."""
+    sections = item.docstring.parse("google") if item.docstring else []
+    return {
+        attribute.name
+        for section in sections
+        if isinstance(section, griffe.DocstringSectionAttributes)
+        for attribute in section.value
+    }
 
 
 def index(package: griffe.Module) -> str:
