@@ -69,6 +69,10 @@ class Advisor:
             ``default`` the compiler's own heuristic decides, and the fallback is counted and reported.
         timeout: the most seconds to wait for an answer of another process.
 
+    Attributes:
+        name: the runner, as reports show it.
+        runner: the runner that was made.
+
     Raises:
         RunnerError: the runner cannot be made, or does not fit the decision point.
     """

@@ -98,8 +98,11 @@ class EvaluationResult:
     facts: Mapping[str, object]
     """Versions, the machine, the corpus, the options."""
     contenders: Sequence[Mapping[str, str]]
+    """The policies that were evaluated, with their options."""
     baselines: Sequence[str]
+    """The compiler's own levels; ratios are against the first."""
     programs: list[ProgramResult] = field(default_factory=list)
+    """What was measured, by program."""
 
     @property
     def rows(self) -> list[dict[str, object]]:

@@ -46,8 +46,11 @@ class CallKey(NamedTuple):
     """A question to the inliner: the `number`-th about a call of `callee` in `caller`, counted from 1."""
 
     caller: str
+    """The symbol of the calling function."""
     callee: str
+    """The symbol of the called function."""
     number: int
+    """Which question about such a call, counted from 1."""
 
 
 @dataclass(slots=True)
@@ -57,6 +60,7 @@ class UnitDecisions:
     name: str
     """The source file, as the module names it."""
     inline: dict[CallKey, bool] = field(default_factory=dict)
+    """Whether to inline, by question."""
     pipeline: str = ""
     """It runs behind the level's own."""
     options: Sequence[str] = field(default_factory=list)

@@ -108,6 +108,8 @@ class Study:
         callbacks: called with the study and the `Trial` after each trial; they may call `stop`.
         name: the program's, for people.
         curve: compilations, seconds and bytes at the start and at each improvement.
+        trials: how many were measured.
+        best: the best outcome so far.
     """
 
     units: Sequence[Unit]
