@@ -18,10 +18,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from bench.lib.bars import FOLDER, MEASURES, Record, read_record
-from bench.lib.command import CHECK
-from bench.lib.records import RESULTS, ROOT
-from bench.lib.tables import show_rows
+from bench.lib import CHECK, FOLDER, MEASURES, RESULTS, ROOT, Record, read_record, show_rows
 from tests.command import started
 
 

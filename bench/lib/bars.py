@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from bench.lib.command import CHECK, running
+from bench.lib.command_line import CHECK, running
 from bench.lib.records import read, write
 
 FOLDER: Final = "bars"

@@ -86,10 +86,10 @@ field = service.reply.field[0]
 def advise(request, _):
     values = getattr(request, name)
     advice = answer(values if hasattr(values, "__len__") else [values])
-    return service.make(service.reply)(**{field.name: [advice] if field.label == 3 else advice})
+    return service.reply_class(**{field.name: [advice] if field.label == 3 else advice})
 
 handler = grpc.unary_unary_rpc_method_handler(
-    advise, service.make(service.request).FromString, service.make(service.reply).SerializeToString)
+    advise, service.request_class.FromString, service.reply_class.SerializeToString)
 server = grpc.server(ThreadPoolExecutor(1))
 _, path, method = service.path.split("/")
 server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(path, {method: handler}),))

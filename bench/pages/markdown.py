@@ -6,8 +6,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from bench.lib.command import running
-from bench.lib.records import ROOT
+from bench.lib import ROOT, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

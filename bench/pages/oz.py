@@ -15,8 +15,7 @@ import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.command import command
-from bench.lib.records import RESULTS, read
+from bench.lib import RESULTS, command, read
 from bench.pages.dots import dots
 from bench.pages.markdown import table, write_or_check
 from passpilot.training.evaluation.results import EvaluationResult, ratio_of

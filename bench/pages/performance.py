@@ -11,9 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bench.check import CHECKS
-from bench.lib.bars import FOLDER, Bar, Record, read_record
-from bench.lib.command import command
-from bench.lib.records import RESULTS
+from bench.lib import FOLDER, RESULTS, Bar, Record, command, read_record
 from bench.pages.dots import dots
 from bench.pages.markdown import replaced, table, write_or_check
 

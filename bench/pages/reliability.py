@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.lib.command import command
-from bench.lib.records import read
+from bench.lib import command, read
 from bench.pages.markdown import table, write_or_check
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from __future__ import annotations
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.lib.command import command
-from bench.lib.records import read
+from bench.lib import command, read
 from bench.pages.dots import dots
 from bench.pages.markdown import table, write_or_check
 

@@ -13,8 +13,7 @@ import subprocess
 import sys
 from typing import Final
 
-from bench.lib.command import command
-from bench.lib.records import read, write
+from bench.lib import command, read, write
 from bench.sweeps.programs import sizes
 from passpilot.plugin.toolchain import llvm_plugin
 from tests.corpus.programs import all_programs

@@ -19,8 +19,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from bench.lib.bars import Bar, require
-from bench.lib.command import command
+from bench.lib import Bar, command, require
 from bench.lib.corpus import code_size
 from tests.command import PASSPILOT
 

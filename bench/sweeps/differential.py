@@ -18,10 +18,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from bench.lib.command import command
+from bench.lib import command, show, write
 from bench.lib.corpus import built
-from bench.lib.records import write
-from bench.lib.tables import show
 from tests.command import PASSPILOT
 from tests.corpus.build import bindir
 

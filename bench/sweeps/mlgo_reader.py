@@ -19,10 +19,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.lib.command import command
+from bench.lib import command, show, write
 from bench.lib.corpus import built
-from bench.lib.records import write
-from bench.lib.tables import show
 from passpilot import EvictAdvisor, InlineAdvisor, Module, PriorityAdvisor, emit, optimize
 from passpilot.features.log.reader import read_log
 from tests.corpus.programs import cache_home

@@ -47,8 +47,7 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.records import RESULTS, ROOT
-from bench.lib.tables import show_rows
+from bench.lib import RESULTS, ROOT, show_rows
 from bench.sweeps.ledger import Ledger
 from bench.sweeps.trials import GENERATED, LEVELS, PART, SEQUENCES, STRESSED, TRIALS, Case, judge_all
 from passpilot.cli.progress import progress

@@ -37,9 +37,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import passpilot
-from bench.lib.command import command
-from bench.lib.records import RESULTS, ROOT
-from bench.lib.tables import show_rows
+from bench.lib import RESULTS, ROOT, command, show_rows
 from bench.sweeps.runner_kinds import ALIKE, MAKERS, READS, Kinds
 from passpilot import Module, emit, optimize
 from passpilot.features.point import find_point

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 MODULES = [file for file in sorted((ROOT / "bench").rglob("*.py")) if "\n@command\n" in file.read_text()]
 MODULE = """\
-from bench.lib.command import command
+from bench.lib.command_line import command
 
 @command
 def main(program: str = "lua", *others: str, rounds: int = 3, no_drivers: bool = False) -> None:

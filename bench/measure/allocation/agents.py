@@ -22,10 +22,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 import passpilot
-from bench.lib.command import command
+from bench.lib import command, geometric_means, read, show, write
 from bench.lib.corpus import best_elsewhere, built, checked
-from bench.lib.records import read, write
-from bench.lib.tables import geometric_means, show
 from bench.measure.allocation.allocator import mean_ratio, options
 from passpilot import Module, emit, optimize
 from passpilot.passes.emit import generate

@@ -21,11 +21,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.bars import Bar, require
-from bench.lib.command import command
-from bench.lib.records import read, write
-from bench.lib.tables import geometric_means, show
-from bench.lib.turns import in_turns, least
+from bench.lib import Bar, command, geometric_means, in_turns, least, read, require, show, write
 from passpilot import Module
 from passpilot.passes.emit import generate
 from passpilot.plugin import _core

@@ -22,9 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import networkx
 
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
-from bench.lib.tables import show
+from bench.lib import Bar, command, settle, show
 from bench.measure.runners.compilations import graph_over_grpc
 from passpilot import EvictAdvisor, Module, PriorityAdvisor, emit, interference_graph
 from tests.features.llvm.scarce import long_function

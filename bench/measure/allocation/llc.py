@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import passpilot
 from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib.command_line import command
 from bench.lib.native import c_function
 from bench.lib.tables import show
 from bench.lib.turns import commands_in_turns, in_turns, least, medians, ratio, slowness, starts

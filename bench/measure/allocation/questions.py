@@ -20,11 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import passpilot
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib import Bar, command, in_turns, settle, show, slowness, starts
 from bench.lib.native import c_function
-from bench.lib.tables import show
-from bench.lib.turns import in_turns, slowness, starts
 from passpilot import Module, emit, find_point
 from passpilot.runners.base import own_features
 from passpilot.runners.native import function_runner

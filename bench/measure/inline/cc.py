@@ -14,11 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib import Bar, command, in_turns, settle, show, used
 from bench.lib.models import refusing_mlp
-from bench.lib.tables import show
-from bench.lib.turns import in_turns, used
 from tests.command import PASSPILOT
 
 if TYPE_CHECKING:

@@ -15,12 +15,9 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib import Bar, command, commands_in_turns, least, ratio, settle, show
 from bench.lib.corpus import built
 from bench.lib.instructions import instructions
-from bench.lib.tables import show
-from bench.lib.turns import commands_in_turns, least, ratio
 from tests.command import PASSPILOT
 
 POLICY: Final = "def echo(obs):\n    return obs.default()\n"

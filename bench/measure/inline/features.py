@@ -16,12 +16,9 @@ from typing import Final
 
 from onnx import helper
 
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib import Bar, command, commands_in_turns, ratio, settle, show
 from bench.lib.corpus import built
 from bench.lib.instructions import instructions
-from bench.lib.tables import show
-from bench.lib.turns import commands_in_turns, ratio
 from passpilot.cli.aot import main as aot
 from passpilot.features.llvm.inline import FEATURES
 from passpilot.plugin.toolchain import llvm_plugin

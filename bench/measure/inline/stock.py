@@ -14,13 +14,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib import STARTS, Bar, command, commands_in_turns, settle, show_rows, slowness
 from bench.lib.corpus import built
 from bench.lib.instructions import instructions
 from bench.lib.models import refusing_mlp
-from bench.lib.tables import show_rows
-from bench.lib.turns import STARTS, commands_in_turns, slowness
 from passpilot.plugin.toolchain import llvm_plugin
 from tests.corpus.build import bindir
 

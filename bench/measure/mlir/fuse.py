@@ -18,9 +18,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 import passpilot
-from bench.lib.command import command
-from bench.lib.tables import show
-from bench.lib.turns import thread_seconds
+from bench.lib import command, show, thread_seconds
 from passpilot import MLIR_FUSE
 
 if TYPE_CHECKING:

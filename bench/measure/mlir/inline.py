@@ -16,10 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import passpilot
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
-from bench.lib.tables import show
-from bench.lib.turns import in_turns, least, thread_seconds
+from bench.lib import Bar, command, in_turns, least, settle, show, thread_seconds
 from bench.measure.mlir.modules import module
 from passpilot.features.mlir.call_graph import call_graphs
 from passpilot.features.mlir.inline import observe

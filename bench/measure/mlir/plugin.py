@@ -14,11 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib import STARTS, Bar, command, commands_in_turns, least, settle, show, show_rows, slowness
 from bench.lib.instructions import instructions
-from bench.lib.tables import show, show_rows
-from bench.lib.turns import STARTS, commands_in_turns, least, slowness
 from bench.measure.mlir.modules import module
 from passpilot.plugin.toolchain import mlir_plugin
 from tests.command import PASSPILOT

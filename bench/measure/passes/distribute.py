@@ -13,8 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.lib.command import command
-from bench.lib.tables import show
+from bench.lib import command, show
 from bench.measure.passes.kernels import KERNELS, Kernel
 from passpilot.passes.shipped.distribute import DISTRIBUTE
 

@@ -13,10 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import passpilot
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
-from bench.lib.tables import show
-from bench.lib.turns import in_turns, medians, thread_seconds
+from bench.lib import Bar, command, in_turns, medians, settle, show, thread_seconds
 
 if TYPE_CHECKING:
     from passpilot.plugin.ir import Function

@@ -13,11 +13,8 @@ from typing import Any, Final
 
 import llvmlite.binding
 
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib import Bar, command, in_turns, medians, settle, show
 from bench.lib.corpus import built
-from bench.lib.tables import show
-from bench.lib.turns import in_turns, medians
 from passpilot import Module, optimize
 from tests.stock import run
 

@@ -13,9 +13,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.command import command
+from bench.lib import command, geometric_means, show
 from bench.lib.corpus import best_elsewhere, built, check_output
-from bench.lib.tables import geometric_means, show
 from passpilot import OUTLINE, OUTLINER, Module, emit, optimize
 from passpilot.training.rewards import code_bytes
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 
 from rich.progress import track
 
-from bench.lib.command import command
+from bench.lib import command, geometric_means, show
 from bench.lib.corpus import built, check_output
-from bench.lib.tables import geometric_means, show
 from passpilot import Module, emit, optimize
 from passpilot.features.llvm.phases import HEADS
 from passpilot.passes.shipped.pipeline import MODULE

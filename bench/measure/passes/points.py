@@ -16,10 +16,7 @@ from typing import TYPE_CHECKING, Final
 import onnx
 
 import passpilot
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
-from bench.lib.tables import show_rows
-from bench.lib.turns import in_turns, medians, thread_seconds
+from bench.lib import Bar, command, in_turns, medians, settle, show_rows, thread_seconds
 from passpilot import Choice, DecisionPoint, TensorSpec
 from tests.runners.aot.models import mlp
 

@@ -21,10 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.command import command
+from bench.lib import command, in_turns, ratio, show_rows
 from bench.lib.corpus import built
-from bench.lib.tables import show_rows
-from bench.lib.turns import in_turns, ratio
 from passpilot import Choice, Module, emit, optimize
 from passpilot.passes.shipped.size import SIZE
 from passpilot.passes.shipped.unroll import UNROLL

@@ -20,9 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.command import command
+from bench.lib import command, geometric_means, show
 from bench.lib.corpus import best_elsewhere
-from bench.lib.tables import geometric_means, show
 from bench.measure.passes.kernels import KERNELS, Kernel
 from passpilot.features.llvm.vectorize import INTERLEAVES, VECTOR_PLANS
 from passpilot.passes.shipped.vectorize import VECTORIZE

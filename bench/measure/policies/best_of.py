@@ -12,11 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib import Bar, command, geometric_means, settle, show, used
 from bench.lib.corpus import built, code_size, part
-from bench.lib.tables import geometric_means, show
-from bench.lib.turns import used
 from tests.command import PASSPILOT
 
 if TYPE_CHECKING:

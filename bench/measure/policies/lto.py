@@ -14,9 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.lib.command import command
+from bench.lib import command, geometric_means, show
 from bench.lib.corpus import built, code_size, part
-from bench.lib.tables import geometric_means, show
 from tests.command import PASSPILOT
 
 if TYPE_CHECKING:

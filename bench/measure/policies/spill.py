@@ -13,10 +13,8 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.bars import Bar, require, settle
-from bench.lib.command import command
+from bench.lib import Bar, command, geometric_means, require, settle, show
 from bench.lib.corpus import built, checked, part
-from bench.lib.tables import geometric_means, show
 from passpilot.plugin.isolated import run_isolated_together
 from tools.policies.units import outcome
 

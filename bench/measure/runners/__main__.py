@@ -19,7 +19,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.command import command
+from bench.lib.command_line import command
 from bench.measure.runners.compilations import compilations, graph, scores
 from bench.measure.runners.decisions import decisions
 

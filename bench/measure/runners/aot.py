@@ -19,13 +19,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib import Bar, command, in_turns, medians, ratio, settle, show
 from bench.lib.corpus import built
 from bench.lib.models import ahead_of_time, refusing
 from bench.lib.native import Floor, c_library
-from bench.lib.tables import show
-from bench.lib.turns import in_turns, medians, ratio
 from passpilot import InlineAdvisor, Module, name_columns, optimize
 from passpilot.features.llvm.inline import FEATURES as INLINE
 from passpilot.plugin.toolchain import include_folder

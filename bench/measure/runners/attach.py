@@ -18,12 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib import ROOT, Bar, Used, command, in_turns, medians, ratio, settle, show
 from bench.lib.corpus import built
-from bench.lib.records import ROOT
-from bench.lib.tables import show
-from bench.lib.turns import Used, in_turns, medians, ratio
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.point import find_point
 from passpilot.runners.base import own_features

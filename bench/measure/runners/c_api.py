@@ -14,12 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib import Bar, command, in_turns, least, medians, ratio, settle, show
 from bench.lib.models import ahead_of_time
 from bench.lib.native import Floor, c_library
-from bench.lib.tables import show
-from bench.lib.turns import in_turns, least, medians, ratio
 from passpilot.plugin.toolchain import c_library as passpilot_c
 from tests.plugin.native.c.client import CRunner
 from tests.runners.aot.models import mlp

@@ -10,10 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib import models, peers
+from bench.lib import in_turns, least, models, peers, seconds, show
 from bench.lib.corpus import built
-from bench.lib.tables import show
-from bench.lib.turns import in_turns, least, seconds
 from passpilot import EvictAdvisor, Module, emit
 from passpilot.features.point import find_point
 from tests.command import PASSPILOT

@@ -14,13 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib import Bar, command, in_turns, least, medians, ratio, settle, show, slowness, starts
 from bench.lib.corpus import built
 from bench.lib.models import refusing
 from bench.lib.native import Floor, c_function
-from bench.lib.tables import show
-from bench.lib.turns import in_turns, least, medians, ratio, slowness, starts
 from passpilot import InlineAdvisor, Module, name_columns, optimize
 from passpilot.features.llvm.inline import DECISION, FEATURES
 from passpilot.runners.native import function_runner

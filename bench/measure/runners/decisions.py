@@ -19,9 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bench.lib import models, peers
-from bench.lib.tables import show
-from bench.lib.turns import in_turns
+from bench.lib import in_turns, models, peers, show
 from passpilot.features.point import find_point
 from passpilot.features.spec import TensorSpec
 from passpilot.runners.base import allocate, own_features

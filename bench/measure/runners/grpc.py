@@ -17,11 +17,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib import Bar, command, in_turns, microseconds, settle, show
 from bench.lib.peers import first_line, null_policy, piped, process, streamed
-from bench.lib.tables import show
-from bench.lib.turns import in_turns, microseconds
 from passpilot.features.point import find_point
 from passpilot.runners.base import allocate
 from passpilot.runners.spec import make_runner

@@ -16,10 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib import Bar, command, in_turns, mean_microseconds, medians, ratio, settle
 from bench.lib.peers import null_policy, piped, process
-from bench.lib.turns import in_turns, mean_microseconds, medians, ratio
 from passpilot.features.point import find_point
 from passpilot.runners.base import allocate
 from passpilot.runners.pipe import PipeRunner

@@ -26,9 +26,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from bench.lib.command import command
-from bench.lib.tables import show
-from bench.lib.turns import in_turns, least, medians
+from bench.lib import command, in_turns, least, medians, show
 
 ANSWER: Final = 16
 SIZES: Final = {"38 int64": 38 * 8, "50,000 float32": 200_000}

@@ -15,12 +15,9 @@ from functools import partial
 from typing import Final
 
 import passpilot
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib import Bar, command, in_turns, medians, seconds, settle, show_rows
 from bench.lib.corpus import built
 from bench.lib.peers import first_line, process
-from bench.lib.tables import show_rows
-from bench.lib.turns import in_turns, medians, seconds
 from passpilot.training.episode import CompilerClient
 from tests.command import PASSPILOT, program
 

@@ -22,10 +22,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from bench.lib.bars import Bar, require
-from bench.lib.command import command
-from bench.lib.records import ROOT, read, write
-from bench.lib.tables import show
+from bench.lib import ROOT, Bar, command, read, require, show, write
 from passpilot.training.learning.curves import plot
 from tests import stock
 from tests.command import PASSPILOT

@@ -32,11 +32,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 import passpilot
-from bench.lib.bars import Bar, require
-from bench.lib.command import command
+from bench.lib import Bar, command, in_turns, medians, require, show
 from bench.lib.corpus import built, checked
-from bench.lib.tables import show
-from bench.lib.turns import in_turns, medians
 from passpilot.features.point import find_point
 from passpilot.plugin.toolchain import llvm_plugin
 from passpilot.training.by_reward.trials import TrialModule, Trials, measured

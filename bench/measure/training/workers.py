@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from bench.lib.bars import Bar, settle
-from bench.lib.command import command
+from bench.lib import Bar, command, in_turns, medians, ratio, seconds, settle
 from bench.lib.corpus import built, checked
-from bench.lib.turns import in_turns, medians, ratio, seconds
 from passpilot.plugin.module import Module
 from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.engine import Engine

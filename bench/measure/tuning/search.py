@@ -18,11 +18,8 @@ from functools import partial
 from statistics import geometric_mean
 from typing import Any, Final
 
-from bench.lib.bars import Bar, require
-from bench.lib.command import command
+from bench.lib import Bar, command, read, require, show, write
 from bench.lib.corpus import built
-from bench.lib.records import read, write
-from bench.lib.tables import show
 from passpilot.plugin.errors import Error
 from passpilot.plugin.module import Module
 from passpilot.training.machines.local import Machines

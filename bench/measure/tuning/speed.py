@@ -16,10 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from bench.lib.command import command
+from bench.lib import ROOT, command, show, write
 from bench.lib.corpus import exported
-from bench.lib.records import ROOT, write
-from bench.lib.tables import show
 from tests.command import PASSPILOT
 
 SCRIPTS: Final = {"lua": "lua", "mujs": "js"}

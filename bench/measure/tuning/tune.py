@@ -24,11 +24,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.lib.bars import Bar, require
-from bench.lib.command import command
+from bench.lib import Bar, command, geometric_means, read, require, show, write
 from bench.lib.corpus import code_size, exported
-from bench.lib.records import read, write
-from bench.lib.tables import geometric_means, show
 from tests.command import PASSPILOT
 from tests.corpus.build import build
 from tests.corpus.programs import all_programs
