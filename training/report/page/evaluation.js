@@ -63,6 +63,12 @@ class Evaluation {
     return ratios.length ? { ratio: geometricMean(ratios), programs: ratios.length } : null;
   }
 
+  /** The contenders that have a mean: [{name, mean}]. */
+  means(names, metric, base) {
+    const means = names.map((name) => ({ name, mean: this.mean(name, metric, base) }));
+    return means.filter(({ mean }) => mean);
+  }
+
   /** The contenders but for the baseline, policies first. */
   others(base) {
     const baselines = this.names.filter((name) => !this.policies.includes(name));
@@ -73,19 +79,16 @@ class Evaluation {
   tiles(prefix) {
     const metric = this.metrics.includes("linked") ? "linked" : "objects";
     const base = this.raw.baselines[0] ?? this.names[0];
-    const names = this.policies.length ? this.policies : this.names.filter((name) => name !== base);
-    const means = names.slice(0, 4).map((name) => ({ name, mean: this.mean(name, metric, base) }));
-    return means
-      .filter(({ mean }) => mean)
-      .map(({ name, mean }) => {
-        const range = mean.low ? `95 %: ${change(mean.low)} to ${change(mean.high)}, ` : "";
-        return {
-          what: `${prefix}${middle(name, 30)} against ${base}`,
-          value: change(mean.ratio),
-          more: `${METRICS[metric].label.toLowerCase()}, ${range}${things(mean.programs, "program")}`,
-          tone: toneOf(mean),
-        };
-      });
+    const names = this.policies.length ? this.policies : this.others(base);
+    return this.means(names.slice(0, 4), metric, base).map(({ name, mean }) => {
+      const range = mean.low ? `95 %: ${change(mean.low)} to ${change(mean.high)}, ` : "";
+      return {
+        what: `${prefix}${middle(name, 30)} against ${base}`,
+        value: change(mean.ratio),
+        more: `${METRICS[metric].label.toLowerCase()}, ${range}${things(mean.programs, "program")}`,
+        tone: toneOf(mean),
+      };
+    });
   }
 }
 
@@ -113,10 +116,7 @@ function EvaluationSection({ id, title, prefix, evaluation }) {
   const { raw, programs, names } = evaluation;
   const measures = evaluation.metrics.map((metric) => [metric, METRICS[metric].label]);
   const bases = names.map((name) => [name, middle(name, 34)]);
-  const means = evaluation
-    .others(base)
-    .map((name) => ({ name, mean: evaluation.mean(name, metric, base) }))
-    .filter(({ mean }) => mean);
+  const means = evaluation.means(evaluation.others(base), metric, base);
   const mean = programs.length > 1 ? "Geometric mean over the programs of the" : "The";
   const lines = means.some(({ mean }) => mean.low)
     ? "; the lines are 95 % intervals by bootstrap over the programs"
@@ -160,7 +160,7 @@ function MeansPlot({ means, width }) {
   return html`
     <svg class="plot" width=${width} height=${bottom + 30} role="img"
       aria-label=${means.map(({ name, mean }) => `${name}: ${change(mean.ratio)}`).join("; ")}>
-      ${percent.ticks(Math.max(2, Math.floor((right - left) / 110))).map(
+      ${percent.ticks(Math.max(3, Math.floor((right - left) / 110))).map(
         (value) => html`
           <path class=${value ? "axis" : "zero"} d="M${percent(value)} ${top}V${bottom}" />
           <text x=${percent(value)} y=${bottom + 18} text-anchor="middle">

@@ -134,28 +134,15 @@ const edgeWeight = ({ inlined, refused, unlike }) => inlined + refused / 4 + 3 *
 function neighbourhood(graph, focus, depth, most, kind = "all") {
   const edges = graph.edges.filter((edge) => kind === "all" || edge[kind] > 0);
   const weights = new Map();
-  const near = new Map();
   for (const edge of edges)
-    for (const [name, other] of [
-      [edge.from, edge.to],
-      [edge.to, edge.from],
-    ]) {
-      weights.set(name, (weights.get(name) ?? 0) + edgeWeight(edge));
-      near.set(name, (near.get(name) ?? new Set()).add(other));
-    }
+    for (const name of [edge.from, edge.to]) weights.set(name, (weights.get(name) ?? 0) + edgeWeight(edge));
   const byWeight = (a, b) => weights.get(b) - weights.get(a) || (a < b ? -1 : 1);
-  let names = [...weights.keys()].sort(byWeight).slice(0, most);
-  if (graph.nodes.has(focus)) {
-    names = [focus];
-    let ring = names;
-    for (let step = 0; step < depth; step++) {
-      const around = new Set(ring.flatMap((name) => [...(near.get(name) ?? [])]));
-      ring = [...around]
-        .filter((name) => !names.includes(name))
-        .sort(byWeight)
-        .slice(0, most - names.length);
-      names = [...names, ...ring];
-    }
+  let names = graph.nodes.has(focus) ? [focus] : [...weights.keys()].sort(byWeight).slice(0, most);
+  for (let step = 0; graph.nodes.has(focus) && step < depth; step++) {
+    const inner = new Set(names);
+    const crossing = edges.filter(({ from, to }) => inner.has(from) !== inner.has(to));
+    const around = new Set(crossing.map(({ from, to }) => (inner.has(from) ? to : from)));
+    names = [...names, ...[...around].sort(byWeight).slice(0, most - names.length)];
   }
   const chosen = new Set(names);
   const between = edges.filter(({ from, to }) => chosen.has(from) && chosen.has(to));

@@ -76,8 +76,8 @@ function Table({ columns, rows, totals = [], caption, sort, label = "rows" }) {
   `;
   return html`
     <div>
-      <div class="lens-box" tabindex="0" role="region" aria-label=${caption}>
-        <table class="lens">
+      <div class="table-box" tabindex="0" role="region" aria-label=${caption}>
+        <table class="table">
           <caption class="hidden-text">${caption}</caption>
           <thead><tr>${columns.map(head)}</tr></thead>
           <tbody>
