@@ -43,6 +43,16 @@ class Style:
         width = self.log.width
         return f"decision {'default':{width}} {'advice':{width}} {self.site}"
 
+    def word(self, value: object, registers: Sequence[str]) -> str:
+        """A decision in words: the point's, the name of a register, or the value itself."""
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if not isinstance(value, int):
+            return str(value)
+        if value in self.log.words:
+            return self.log.words[value]
+        return registers[value] if 0 <= value < len(registers) else str(value)
+
 
 def style_of(features: Sequence[TensorSpec]) -> Style:
     """The style of a log with these features: the last is the advice, the one before it the default."""
@@ -114,15 +124,7 @@ class ShownDecision:
             yield from seen.score.ravel().tolist()
 
     def _worded(self, name: str) -> str:
-        value = _plain(self.observation.tensors[name])
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        if not isinstance(value, int):
-            return str(value)
-        if value in self.style.log.words:
-            return self.style.log.words[value]
-        registers = self.observation.registers
-        return registers[value] if 0 <= value < len(registers) else str(value)
+        return self.style.word(_plain(self.observation.tensors[name]), self.observation.registers)
 
 
 def columns(style: Style, features: Sequence[TensorSpec]) -> list[str]:

@@ -185,15 +185,7 @@ class LoggedRun(PageRun):
             return [""] * len(arrays["context"])
         values = arrays[tensor].ravel().tolist()
         registers = arrays["registers"].tolist() if "registers" in arrays else [""] * len(values)
-        return [self._word(value, names.split()) for value, names in zip(values, registers, strict=True)]
-
-    def _word(self, value: float, registers: Sequence[str]) -> str:
-        if not math.isfinite(value) or value != int(value):
-            return f"{value:g}"
-        number = int(value)
-        if number in self.style.log.words:
-            return self.style.log.words[number]
-        return registers[number] if 0 <= number < len(registers) else str(number)
+        return [self.style.word(value, names.split()) for value, names in zip(values, registers, strict=True)]
 
     def _keep(self, log: str, reader: LogReader, arrays: Arrays, words: Mapping[str, Sequence[str]]) -> None:
         size = len(words["advice"])
