@@ -110,19 +110,19 @@ class Advice(NamedTuple):
         """
         from passpilot.passes.advisor import advisor
 
-        made: list[Advisor] = []
+        advisors: list[Advisor] = []
         try:
             for point, runner in self.runners.items():
                 options: dict[str, Any] = {"log": self.logs.get(point)}
                 options |= {name: self.keywords[name] for name in _names(point) if name in self.keywords}
                 if isinstance(runner, str):
-                    made.append(advisor(point, runner, **options))
+                    advisors.append(advisor(point, runner, **options))
                 else:
-                    made.append(runner.advisor(point, **options))
+                    advisors.append(runner.advisor(point, **options))
         except BaseException:
-            close_advisors(made)
+            close_advisors(advisors)
             raise
-        return made
+        return advisors
 
     @contextmanager
     def advisors(self) -> Iterator[list[Advisor]]:
@@ -131,11 +131,11 @@ class Advice(NamedTuple):
         Raises:
             Error: a runner cannot be made or closed.
         """
-        made = self.make_advisors() if self.runners else []
+        advisors = self.make_advisors() if self.runners else []
         try:
-            yield made
+            yield advisors
         finally:
-            close_advisors(made)
+            close_advisors(advisors)
 
 
 def close_advisors(advisors: Sequence[Advisor]) -> None:
@@ -199,10 +199,10 @@ def _runners(command: str, flags: Mapping[str, str], advise: Iterable[str]) -> d
     return dict(pairs)
 
 
-def _logs(command: str, given: Iterable[str], points: Sequence[str]) -> dict[str, str]:
+def _logs(command: str, texts: Iterable[str], points: Sequence[str]) -> dict[str, str]:
     """The log paths by advised point: from --log POINT=F, or from --log F if there is one advisor."""
     logs: dict[str, str] = {}
-    for text in given:
+    for text in texts:
         name, equals, path = text.partition("=")
         point = _reached_point(command, name) if equals else None
         if point is None:
@@ -269,7 +269,7 @@ def refuse_point(command: str, option: str) -> None:
     """
     point = option.lstrip("-")
     if owner := _owner(point):
-        expected = " or ".join(f"--{each}" for each in POINTS_OF[command])
+        expected = " or ".join(f"--{name}" for name in POINTS_OF[command])
         raise UsageError(f"{command}: {option}: expected {expected}, got a point of `passpilot {owner}`")
 
 

@@ -176,8 +176,8 @@ def _compile_twice(
         logs = {point: advice.logs.get(point) or f"{folder}/{point}.log" for point in advice.runners}
         for path in logs.values():
             if "?" in path or (os.path.exists(path) and not os.path.isfile(path)):
-                told = f"expected a plain file for --report-mca to read again, got {path}"
-                raise UsageError(f"llc: --log: {told}")
+                text = f"expected a plain file for --report-mca to read again, got {path}"
+                raise UsageError(f"llc: --log: {text}")
         replay = advice._replace(runners={point: f"replay:{path}" for point, path in logs.items()}, logs={})
         _compile(options, module, level, llvm, advice._replace(logs=logs), replay)
 

@@ -106,25 +106,25 @@ def set_llvm_options(command: str, arguments: Sequence[str], options: Iterable[s
         return
     import tempfile
 
-    with tempfile.TemporaryFile() as told:
+    with tempfile.TemporaryFile() as errors:
         child = os.fork()
         if child == 0:
-            _try_llvm_options(arguments, told.fileno())
+            _try_llvm_options(arguments, errors.fileno())
         _, status = os.waitpid(child, 0)
-        told.seek(0)
-        text = told.read().decode("utf-8", "replace").strip()
+        errors.seek(0)
+        text = errors.read().decode("utf-8", "replace").strip()
     if status:
         text = text.removeprefix("passpilot: ").removeprefix("error: ")
         raise UsageError(f"{command}: {text or 'LLVM does not take ' + ' '.join(arguments)}")
     llvm_options(arguments)
 
 
-def _try_llvm_options(arguments: Sequence[str], told: int) -> NoReturn:
+def _try_llvm_options(arguments: Sequence[str], errors: int) -> NoReturn:
     from passpilot.plugin.compile import llvm_options
 
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os.dup2(told, 2)
+        os.dup2(errors, 2)
         llvm_options(arguments)
         os._exit(0)
     except InputError as error:

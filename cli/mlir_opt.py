@@ -127,12 +127,12 @@ def main(argv: Sequence[str]) -> int:
     sources = read_sources(options.input, split=options.split_input_file)
     if advice.logs and len(sources) > 1:
         raise UsageError(f"mlir-opt: --log: expected one module for one log, got an input of {len(sources)}")
-    made = _run(options, sources, advice)
-    if made is None:
+    outputs = _run(options, sources, advice)
+    if outputs is None:
         return 1
     binary = options.emit_bytecode and not options.force
     if not (binary and refuses_terminal(options.output, "bytecode", "-o OUT, or -f")):
-        write_file(options.output, (SPLIT + b"\n").join(made))
+        write_file(options.output, (SPLIT + b"\n").join(outputs))
     return 0
 
 
@@ -188,11 +188,11 @@ def _run(options: MlirOptOptions, sources: Sequence[Source], advice: Advice) -> 
             print(text, file=sys.stderr)
         if options.verify_diagnostics:
             return _verify(shared, sources)
-        made: list[bytes] = []
+        outputs: list[bytes] = []
         failed: list[Error] = []
         for source in sources:  # all of them, to report all errors
             try:
-                made.append(_compiled(shared, source, partial(_print_diagnostic, source)))
+                outputs.append(_compiled(shared, source, partial(_print_diagnostic, source)))
             except FAILURES as error:
                 failed.append(error)
         if failed:
@@ -200,7 +200,7 @@ def _run(options: MlirOptOptions, sources: Sequence[Source], advice: Advice) -> 
     if options.advice.stats:
         for advisor in advisors:
             print(advisor.report(), file=sys.stderr)
-    return made
+    return outputs
 
 
 def _print_diagnostic(source: Source, diagnostic: Diagnostic) -> None:
@@ -210,14 +210,14 @@ def _print_diagnostic(source: Source, diagnostic: Diagnostic) -> None:
 def _verify(shared: _Compilation, sources: Sequence[Source]) -> list[bytes] | None:
     """Compile all parts, and compare their diagnostics with the comments; None if they differ."""
     complaints: list[str] = []
-    made: list[bytes] = []
+    outputs: list[bytes] = []
     for source in sources:
         expected = ExpectedDiagnostics(source)
         with contextlib.suppress(*FAILURES):  # the comments may expect a failure
-            made.append(_compiled(shared, source, expected.meet))
+            outputs.append(_compiled(shared, source, expected.meet))
         complaints += [*expected.complaints, *expected.missing()]
     print(*complaints, sep="\n", end="\n" if complaints else "", file=sys.stderr)
-    return None if complaints else made
+    return None if complaints else outputs
 
 
 def _compiled(shared: _Compilation, source: Source, tell: Callable[[Diagnostic], None]) -> bytes:

@@ -37,8 +37,8 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Shows an option as people type it: ``-o OUT``, ``-O2``, ``--inline=RUNNER``."""
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
-        names = [each for each in action.option_strings if each.startswith("--") or _SHORT.fullmatch(each)]
-        names = [each for each in names if not _SHORT.fullmatch(each[1:])]
+        names = [name for name in action.option_strings if name.startswith("--") or _SHORT.fullmatch(name)]
+        names = [name for name in names if not _SHORT.fullmatch(name[1:])]
         if not names:
             return super()._format_action_invocation(action)
         if action.nargs == 0:
@@ -143,7 +143,7 @@ class Parser(argparse.ArgumentParser):
     def suggestion(self, option: str) -> str:
         """``; did you mean ...?`` if an unknown option is close to one of this parser's."""
         name = option.partition("=")[0]
-        known = [each for each in self._option_string_actions if each.startswith("--")]
+        known = [dashed for dashed in self._option_string_actions if dashed.startswith("--")]
         return did_you_mean(f"--{name.lstrip('-')}", known) if name.startswith("-") else ""
 
 

@@ -50,15 +50,15 @@ def level_flags(names: Sequence[str], help_: str) -> Any:
     return [option(name, const=name, help=help_.format(name), **shared) for name in names]
 
 
-def only_level(command: str, given: Sequence[str]) -> str | None:
+def only_level(command: str, flags: Sequence[str]) -> str | None:
     """The level of a command line, or None.
 
     Raises:
         UsageError: there are several.
     """
-    if len(given) > 1:
-        raise UsageError(f"{command}: expected one optimization level, got -{' -'.join(given)}")
-    return given[0] if given else None
+    if len(flags) > 1:
+        raise UsageError(f"{command}: expected one optimization level, got -{' -'.join(flags)}")
+    return flags[0] if flags else None
 
 
 def tool_parser(

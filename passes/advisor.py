@@ -340,10 +340,10 @@ class Advisor:
             return exception or KeyboardInterrupt()
         who = f"{self._who} at {where}"
         if exception is not None:
-            told = f"{who}: {describe_failure(exception)}"
+            message = f"{who}: {describe_failure(exception)}"
             if isinstance(exception, Error):
-                return restated(exception, told)
-            raised = _RAISED.get(kind, PolicyError)(told)
+                return restated(exception, message)
+            raised = _RAISED.get(kind, PolicyError)(message)
             raised.__cause__ = exception
             return raised
         if kind == FailureKind.DEFAULT:
@@ -381,8 +381,8 @@ def advisor(
     options = {"log": log, "on_error": on_error, "timeout": timeout, **limit}
     if row := HOOKED.get(point):
         kind = getattr(import_module("passpilot.passes.llvm_advisors"), row.advisor)
-        made: Advisor = kind(runner, **options)
-        return made
+        result: Advisor = kind(runner, **options)
+        return result
     from passpilot.passes.point_advisor import PointAdvisor
 
     return PointAdvisor(point, runner, **options)  # type: ignore[arg-type]

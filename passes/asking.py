@@ -89,8 +89,8 @@ def isolated_llvm(
             advisor.arrive()
         return run()
 
-    def learn(told: object) -> None:
-        sent[:] = cast("list[Lent | None]", told)
+    def learn(received: object) -> None:
+        sent[:] = cast("list[Lent | None]", received)
 
     def take_back(index: int) -> None:
         lent[index].take_back(sent[index])
@@ -133,13 +133,13 @@ def advised(function: str, advisors: object, run: Callable[[], T]) -> T:
     return cast("T", advised_llvm(function, advisors, begun))
 
 
-def as_advisors(function: str, given: object) -> list[Advisor]:
+def as_advisors(function: str, values: object) -> list[Advisor]:
     """The advisors that a caller gave as a list, or as one advisor without a list.
 
     Raises:
         InputError: something in it is no advisor.
     """
-    if not (several := listed(given)):
+    if not (several := listed(values)):
         return []
     from passpilot.passes.advisor import Advisor  # whoever has an advisor has imported it
 
@@ -151,10 +151,10 @@ def as_advisors(function: str, given: object) -> list[Advisor]:
     return cast("list[Advisor]", several)
 
 
-def listed(given: object) -> list[object]:
+def listed(values: object) -> list[object]:
     """What a caller gave as a list; anything else, a text too, counts as a list of one."""
-    several = isinstance(given, Iterable) and not isinstance(given, (str, bytes))
-    return list(cast("Iterable[object]", given)) if several else [given]
+    several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
+    return list(cast("Iterable[object]", values)) if several else [values]
 
 
 def _check_points(function: str, advisors: Sequence[Advisor]) -> None:

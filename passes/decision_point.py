@@ -76,7 +76,7 @@ class DecisionPoint(Generic[Answer]):
     ) -> None:
         origin = definition_origin("passpilot.passes.shipped.phases")
         try:
-            rows = [feature_row(each) for each in features]
+            rows = [feature_row(feature) for feature in features]
             domain = domain_of(advice, domain, [row.spec for row in rows])
             table = PointTable(name, rows_of(name, rows, domain), advice, domain)
             if not callable(default):
@@ -90,9 +90,9 @@ class DecisionPoint(Generic[Answer]):
     @classmethod
     def of(cls, table: PointTable, default: Callable[[Values], Answer]) -> DecisionPoint[Answer]:
         """A point for a table of the catalogue, whose name is already reserved."""
-        made = cls.__new__(cls)
-        made._take(table, default, definition_origin("passpilot.passes.shipped.phases"))
-        return made
+        point = cls.__new__(cls)
+        point._take(table, default, definition_origin("passpilot.passes.shipped.phases"))
+        return point
 
     def _take(self, table: PointTable, default: Callable[[Values], Answer], origin: str) -> None:
         self.name, self.advice, self.origin, self.default = table.name, table.advice, origin, default

@@ -131,7 +131,7 @@ def generate(
                 _run_pass(core, point, asked[point], options)
                 if asked[point].failure:
                     return _core.Emitted()  # the advisor's finish() raises it
-        return core.emit(options, [each for point, each in asked.items() if point not in EMIT_PASSES])
+        return core.emit(options, [advisor for point, advisor in asked.items() if point not in EMIT_PASSES])
 
     return advised_llvm("emit", several, run)
 

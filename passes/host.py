@@ -61,8 +61,8 @@ class CompilerHost:
 
     def _asking(self, what: str) -> _core.Advisor:
         if (core := self._core()) is None:
-            told = "expected to be used within a decision, got a use after the advisor's end"
-            raise StaleViewError(f"obs.{what}: {told}")
+            text = "expected to be used within a decision, got a use after the advisor's end"
+            raise StaleViewError(f"obs.{what}: {text}")
         return core
 
     def feature(self, name: str) -> Tensor:
@@ -118,9 +118,9 @@ class CompilerHost:
                 self._stamps.update(self._stamps.keys())
                 if not isinstance(error, Exception):
                     raise
-                told = describe_failure(error)
+                text = describe_failure(error)
                 if isinstance(error, Error):
-                    raise error if told.startswith(who) else restated(error, f"{who}: {told}")  # noqa: B904
-                raise FeatureError(f"{who}: {told}") from error
+                    raise error if text.startswith(who) else restated(error, f"{who}: {text}")  # noqa: B904
+                raise FeatureError(f"{who}: {text}") from error
 
         return fill

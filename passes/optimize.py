@@ -105,16 +105,16 @@ def _core_options(options: PipelineOptions, at: Mapping[str, str]) -> _core.Pipe
 def _advisors(
     module: Module,
     wanted: _core.PipelineOptions,
-    given: Advisors,
+    advisors: Advisors,
     policy: str | ChosenPolicy,
     stack: ExitStack,
 ) -> list[Advisor]:
-    """The given advisors, and those of the decision file and the policy, which `stack` closes.
+    """The caller's advisors, and those of the decision file and the policy, which `stack` closes.
 
     A policy's pipeline comes into the core's options.
 
     Raises:
-        Error: something given is no advisor and no runner, or the policy is not for the module.
+        Error: something is no advisor and no runner, or the policy is not for the module.
     """
     chosen: ChosenPolicy | None = None
     if policy:
@@ -123,7 +123,7 @@ def _advisors(
         chosen = ChosenPolicy.of(policy, "optimize", module.triple)
         if not wanted.decisions and BEHIND not in dict(wanted.at):
             wanted.behind = chosen.pipeline
-    several = as_advisors("optimize", [_advisor(value, stack) for value in listed(given)])
+    several = as_advisors("optimize", [_advisor(value, stack) for value in listed(advisors)])
     points = {advisor.point for advisor in several}
     if wanted.decisions and "inline" not in points:
         several += as_advisors("optimize", _advisor(f"decisions:{wanted.decisions}", stack))
@@ -181,7 +181,7 @@ def _pipeline_text(pipeline: str | int) -> str:
     raise InputError(f"optimize: expected {expected}, got {pipeline!r:.80}")
 
 
-def _advisor(given: object, stack: ExitStack) -> object:
+def _advisor(value: object, stack: ExitStack) -> object:
     """The advisor that was given, or one of the inliner for a runner in its place; `stack` closes that.
 
     Raises:
@@ -190,9 +190,9 @@ def _advisor(given: object, stack: ExitStack) -> object:
     from passpilot.passes.advisor import Advisor
     from passpilot.runners.base import Runner
 
-    known = isinstance(given, (str, Runner)) or callable(given) or hasattr(given, "decide")
-    if isinstance(given, Advisor) or not known or (isinstance(given, type) and issubclass(given, Advisor)):
-        return given
+    known = isinstance(value, (str, Runner)) or callable(value) or hasattr(value, "decide")
+    if isinstance(value, Advisor) or not known or (isinstance(value, type) and issubclass(value, Advisor)):
+        return value
     from passpilot.passes.llvm_advisors import InlineAdvisor
 
-    return stack.enter_context(InlineAdvisor(cast("RunnerLike", given)))
+    return stack.enter_context(InlineAdvisor(cast("RunnerLike", value)))

@@ -88,9 +88,9 @@ class ChosenPolicy:
             return advisor(point, self.runners[point], **options)
         runner = make_runner(self.runners[point], search_point(point), timeout=options.get("timeout", 10.0))
         runner.named_by = self.record
-        made = advisor(point, runner, **options)
-        made.name = shown(self.spec)
-        return made
+        named = advisor(point, runner, **options)
+        named.name = shown(self.spec)
+        return named
 
     def advisors(self, advised: Container[str], stack: ExitStack) -> list[Advisor]:
         """The policy's advisors of all points that are not `advised`; `stack` closes them.

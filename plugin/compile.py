@@ -44,10 +44,10 @@ class Remarks:
         """The options as the core takes them; raises InputError for a path of another user's link."""
         if self.output:
             check_output(self.output)
-        made = _core.RemarkOptions()
-        made.file, made.filter = self.output, self.filter
-        made.format, made.with_hotness = self.format, self.with_hotness
-        return made
+        options = _core.RemarkOptions()
+        options.file, options.filter = self.output, self.filter
+        options.format, options.with_hotness = self.format, self.with_hotness
+        return options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +128,10 @@ def llvm_options(arguments: Sequence[str], *, forget: Sequence[str] = ()) -> Non
     Raises:
         InputError: LLVM refuses an option, or another thread compiles and reads the options.
     """
-    given, forgotten = ([utf8("LLVM option", text) for text in texts] for texts in (arguments, forget))
-    _core.parse_options(given, forgotten)
+    flags, forgotten = ([utf8("LLVM option", text) for text in texts] for texts in (arguments, forget))
+    _core.parse_options(flags, forgotten)
     _SET.difference_update(map(_name, forgotten))
-    _SET.update(map(_name, given))
+    _SET.update(map(_name, flags))
 
 
 _SET: Final[set[str]] = set()

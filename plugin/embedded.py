@@ -85,8 +85,8 @@ def told_warnings(tell: Teller) -> Iterator[None]:
         try:
             yield
         finally:
-            for each in caught:
-                tell("warning", str(each.message))
+            for item in caught:
+                tell("warning", str(item.message))
             sys.stdout.flush()
 
 
@@ -112,10 +112,10 @@ def _telling(function: Callable[..., Any], failed: Any, library: Tell) -> Callab
 def end() -> None:
     """Run atexit handlers and flush files; `Py_Finalize` never runs here."""
     atexit._run_exitfuncs()
-    for each in gc.get_objects():
-        if isinstance(each, io.IOBase) and not each.closed:
+    for item in gc.get_objects():
+        if isinstance(item, io.IOBase) and not item.closed:
             with suppress(OSError, ValueError):
-                each.flush()
+                item.flush()
 
 
 def trace(error: BaseException) -> None:
@@ -129,6 +129,6 @@ def fill(address: int, tell: Tell, functions: Sequence[Function]) -> None:
     table = (c_void_p * len(functions)).from_address(address)
     for index, (function, result, arguments) in enumerate(functions):
         telling = _telling(function, 0 if result else None, tell)
-        made = CFUNCTYPE(result, c_void_p, *arguments)(telling)
-        _KEPT.append(made)
-        table[index] = ctypes.cast(made, c_void_p).value
+        pointer = CFUNCTYPE(result, c_void_p, *arguments)(telling)
+        _KEPT.append(pointer)
+        table[index] = ctypes.cast(pointer, c_void_p).value

@@ -130,7 +130,7 @@ class ConformanceError(RunnerError):
     """`check_runner` found broken rules of the runner contract."""
 
 
-PUBLIC: Final = [each for each in tuple(globals().values()) if isinstance(each, type)]
+PUBLIC: Final = [kind for kind in tuple(globals().values()) if isinstance(kind, type)]
 """All classes above."""
 
 publish("passpilot.errors", PUBLIC)
@@ -138,13 +138,13 @@ publish("passpilot.errors", PUBLIC)
 
 def restated(error: Error, text: str) -> Error:
     """A new error with another text, caused by `error` and of the class above from which `error` derives."""
-    kind = next(each for each in type(error).__mro__ if each in PUBLIC)
+    kind = next(kind for kind in type(error).__mro__ if kind in PUBLIC)
     assert issubclass(kind, Error), "the first class of ours that an error derives from"
-    made = kind(text)
-    if isinstance(error, RunnerError) and isinstance(made, RunnerError):
+    new = kind(text)
+    if isinstance(error, RunnerError) and isinstance(new, RunnerError):
         try:
-            made.fatal = error.fatal
+            new.fatal = error.fatal
         except Exception:  # noqa: BLE001  (the user's class has a property that raises)
-            made.fatal = False
-    made.__cause__ = error
-    return made
+            new.fatal = False
+    new.__cause__ = error
+    return new

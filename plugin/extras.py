@@ -69,5 +69,5 @@ def install(extra: str) -> str:
 
 def _whole(name: str, extra: str) -> str:
     """The package to name if the module `name` is missing: ``google`` alone says little."""
-    packages = [each for each in EXTRAS.get(extra, ()) if each == name or each.startswith(f"{name}.")]
-    return packages[0] if packages else name
+    known = EXTRAS.get(extra, ())
+    return next((package for package in known if package == name or package.startswith(f"{name}.")), name)

@@ -44,7 +44,7 @@ def for_terminal(text: str) -> str:
     """The text with escapes such as ``\\x1b`` for all that is not printable, which a terminal could obey."""
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _printable(text: str) -> str:

@@ -159,8 +159,8 @@ class ModuleIR:
         """
         return self._core.run(pipeline)
 
-    def _type(self, given: Type | str) -> Type:
-        return self.type(given) if isinstance(given, str) else given
+    def _type(self, wanted: Type | str) -> Type:
+        return self.type(wanted) if isinstance(wanted, str) else wanted
 
 
 publish("passpilot.ir", (globals()[name] for name in __all__))

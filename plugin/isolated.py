@@ -60,7 +60,7 @@ def run_isolated(
     """
     with _IsolatedCall(who, partial(_run, run, tell)) as child:
         answer = child.answer(deadline)
-    learn(answer.told)
+    learn(answer.sent)
     for warning in answer.warnings:
         warnings.warn_explicit(*warning)
     if answer.error is not None:
@@ -83,7 +83,7 @@ def run_isolated_together(
     function and its result as soon as it is there. A child makes up to `together` calls one after the other,
     which must not disturb each other; if one ends it, another child makes the rest. Without `jobs` it is one.
     """
-    made: dict[int, T | Error] = {}
+    results: dict[int, T | Error] = {}
     waiting = deque(range(len(runs)))
     alive: list[_Batch] = []
     with contextlib.ExitStack() as stack:
@@ -109,12 +109,12 @@ def run_isolated_together(
                         raise answer.error from answer.cause
                     number, batch.end = batch.numbers.popleft(), time.monotonic() + deadline
                 assert answer.error is None or isinstance(answer.error, Error), "others were raised"
-                made[number] = answer.error or cast("T", answer.value)
+                results[number] = answer.error or cast("T", answer.value)
                 if not batch.numbers:
                     alive.remove(batch)
                     batch.child.close()
-                done(number, made[number])
-    return [made[number] for number in range(len(runs))]
+                done(number, results[number])
+    return [results[number] for number in range(len(runs))]
 
 
 @dataclass(slots=True)
@@ -144,7 +144,8 @@ class _Answer:
     """What came of the function."""
 
     value: object = None
-    told: object = None
+    sent: object = None
+    """What `tell` returned."""
     error: BaseException | None = None
     cause: BaseException | None = None
     warnings: list[tuple[str, type[Warning], str, int]] = field(default_factory=list)
@@ -230,8 +231,8 @@ class _IsolatedCall:
             elif ready:
                 self._raise_death()
             elif time.monotonic() >= end:
-                told = f"expected it to end within {deadline:g} s, got silence; it was ended, see deadline="
-                raise CompilationError(f"{self._who}: {told}")
+                text = f"expected it to end within {deadline:g} s, got silence; it was ended, see deadline="
+                raise CompilationError(f"{self._who}: {text}")
             else:
                 return None
         size = _LENGTH + int.from_bytes(self._data[:_LENGTH], "little")
@@ -304,7 +305,7 @@ def _run(run: Callable[[], object], tell: Callable[[], object] = lambda: None) -
             answer.value = run()
         except BaseException as error:  # noqa: BLE001  (raised again by the parent)
             answer.error, answer.cause = _portable(error)
-    answer.told = tell()
+    answer.sent = tell()
     answer.warnings = [(str(w.message), w.category, w.filename, w.lineno) for w in caught]
     return answer
 
@@ -316,9 +317,9 @@ def _portable(error: BaseException) -> tuple[BaseException, BaseException | None
         lines = traceback.format_exception(cause)
         error.add_note("in the child process:\n" + "".join(lines).rstrip())
     if not _survives(error):
-        told = describe_exception(error)
+        text = describe_exception(error)
         notes = error.__notes__ if hasattr(error, "__notes__") else []
-        error = restated(error, str(error)) if isinstance(error, Error) else CompilationError(told)
+        error = restated(error, str(error)) if isinstance(error, Error) else CompilationError(text)
         error.__cause__ = None
         for note in notes:
             error.add_note(note)
@@ -337,8 +338,8 @@ def _pickled(answer: _Answer) -> bytes:
     try:
         return pickle.dumps(answer)
     except Exception as error:  # noqa: BLE001  (a warning of a class that has no global name)
-        told = f"expected a result that can be pickled, got {describe_exception(error)}"
-        return pickle.dumps(_Answer(error=CompilationError(told)))
+        text = f"expected a result that can be pickled, got {describe_exception(error)}"
+        return pickle.dumps(_Answer(error=CompilationError(text)))
 
 
 def _write(fd: int, data: bytes) -> None:

@@ -80,7 +80,7 @@ def _free_name(stem: str) -> str:
 def _refused(error: BaseException, place: Path, shown: str) -> InputError:
     line = line_in(str(place), error)
     who = f"file {shown}:{line}" if line is not None else f"file {shown}"
-    told = headline(error)
+    text = headline(error)
     if isinstance(error, SyntaxError):  # its text repeats the place
-        told = f"{type(error).__name__}: {error.msg}"
-    return InputError(f"{who}: expected Python that runs, got {told}")
+        text = f"{type(error).__name__}: {error.msg}"
+    return InputError(f"{who}: expected Python that runs, got {text}")

@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 def publish(module: str, objects: Iterable[object]) -> None:
     """Make help(), repr() and tracebacks show the classes and functions among `objects` in `module`."""
-    for each in objects:
-        if isinstance(each, (type, FunctionType)):
-            each.__module__ = module
+    for item in objects:
+        if isinstance(item, (type, FunctionType)):
+            item.__module__ = module

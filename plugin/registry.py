@@ -160,7 +160,7 @@ class Registry(Mapping[str, Definition]):
 
         passpilot's own imported definitions stay, because a second import would not register them again.
         """
-        kept = {name: each for name, each in self.items() if name in self.own}
+        kept = {name: definition for name, definition in self.items() if name in self.own}
         self._definitions = {**definitions, **kept}
         self._offered = None
 

@@ -127,7 +127,7 @@ def _link(name: str, options: Options, command: Command, compiler: str, plugin: 
 
 def _refuse_cache(name: str, arguments: list[str]) -> None:
     """Refuse the linker's cache: it would return objects that were compiled with other advice."""
-    if any("--thinlto-cache-dir" in each for each in arguments):
+    if any("--thinlto-cache-dir" in argument for argument in arguments):
         raise InputError(f"{name}: expected an advised link without --thinlto-cache-dir, got one; remove it")
 
 
@@ -154,8 +154,8 @@ def _names_compiler(argument: str) -> bool:
     return plain in COMPILERS and (os.access(argument, os.X_OK) if "/" in argument else bool(_find(argument)))
 
 
-def _checked(name: str, given: str, ours: str) -> str:
-    path = given if "/" in given else _find(given)
+def _checked(name: str, named: str, ours: str) -> str:
+    path = named if "/" in named else _find(named)
     if os.path.realpath(path) != os.path.realpath(ours):
-        raise InputError(f"{name}: expected clang-{MAJOR}, which is {os.path.realpath(ours)}, got {given}")
+        raise InputError(f"{name}: expected clang-{MAJOR}, which is {os.path.realpath(ours)}, got {named}")
     return path

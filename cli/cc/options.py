@@ -20,12 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Final
 
-OPTIONS: Final[Mapping[str, OptionRow]] = {
-    each.name: each for each in options_of("cc") if each.kind != "flag"
-}
+OPTIONS: Final[Mapping[str, OptionRow]] = {row.name: row for row in options_of("cc") if row.kind != "flag"}
 """Options with a value."""
 
-FLAGS: Final[Mapping[str, OptionRow]] = {each.name: each for each in options_of("cc") if each.kind == "flag"}
+FLAGS: Final[Mapping[str, OptionRow]] = {row.name: row for row in options_of("cc") if row.kind == "flag"}
 
 _HELP: Final = """\
 usage: passpilot {name} [option ...] [any argument of {clang} ...]
@@ -53,7 +51,7 @@ def help_text(name: str, clang: str) -> str:
 
 def _said() -> list[tuple[str, str, str]]:
     """Name, value and help text of all options."""
-    return [(each.name, *each.said("cc")) for each in (*OPTIONS.values(), *FLAGS.values())]
+    return [(row.name, *row.said("cc")) for row in (*OPTIONS.values(), *FLAGS.values())]
 
 
 class Options:
@@ -97,7 +95,7 @@ class Options:
             self.help |= option == "help"
             self.stats |= option == "stats"
             self.traceback |= option == "traceback"
-        elif any(each.startswith(name) for each in OPTIONS if len(name) > 2):
+        elif any(known.startswith(name) for known in OPTIONS if len(name) > 2):
             raise UsageError(f"{self._command}: --{option}: unknown; see `passpilot {self._command} --help`")
         else:
             return False
@@ -211,25 +209,25 @@ class Options:
         """Whether a compilation needs the plugin; with `default` and no log it does not."""
         if not {"load", "at", "advise"}.isdisjoint(self._given):
             return True
-        points = [self.value(point) for point in HOOKED if point in self._given]
-        logged = bool(points) and "log" in self._given
+        runners = [self.value(point) for point in HOOKED if point in self._given]
+        logged = bool(runners) and "log" in self._given
         whole = not {"decisions", "policy"}.isdisjoint(self._given)
-        advised = logged or whole or any(each != "default" for each in points)
+        advised = logged or whole or any(runner != "default" for runner in runners)
         return advised and (self.stats or not unoptimized)
 
     def environment(self) -> dict[str, str]:
         """The environment variables for the plugin; an empty one counts as unset."""
-        told: dict[str, str] = {}
+        environment: dict[str, str] = {}
         for name, texts in self._given.items():
-            told[OPTIONS[name].variable] = ";".join(texts if OPTIONS[name].several else texts[-1:])
+            environment[OPTIONS[name].variable] = ";".join(texts if OPTIONS[name].several else texts[-1:])
         if self.policy:
-            told[OPTIONS["policy"].variable] = self.policy
+            environment[OPTIONS["policy"].variable] = self.policy
         advise = OPTIONS["advise"].variable
         if advise in self._variables:
-            told.setdefault(advise, "")
-        given = {"stats": self.stats, "traceback": self.traceback}
-        told |= {FLAGS[name].variable: "1" for name, wanted in given.items() if wanted}
-        return told
+            environment.setdefault(advise, "")
+        flags = {"stats": self.stats, "traceback": self.traceback}
+        environment |= {FLAGS[name].variable: "1" for name, wanted in flags.items() if wanted}
+        return environment
 
     def log_folders(self) -> list[str]:
         """The folders of the logs; a value POINT=FILE is none."""

@@ -138,17 +138,17 @@ def _converted(module: Module, context: ContextRef | None) -> ModuleRef:
     return parsed
 
 
-def _unreadable(name: str, told: str) -> InputError:
+def _unreadable(name: str, message: str) -> InputError:
     """The error for IR that llvmlite's LLVM cannot read; has its message, and the line if it shows one."""
     from llvmlite.binding import llvm_version_info
 
-    lines = [line.strip() for line in told.splitlines() if line.strip(" ^")]
+    lines = [line.strip() for line in message.splitlines() if line.strip(" ^")]
     place = r"^<string>:\d+:\d+: error: "
-    said = " in ".join(re.sub(place, "", line) for line in lines if not line.endswith("parsing error"))
+    text = " in ".join(re.sub(place, "", line) for line in lines if not line.endswith("parsing error"))
     version = ".".join(map(str, llvm_version_info))
     return InputError(
         f"llvmlite.optimize at {name}: expected IR that llvmlite's LLVM {version} reads, got: "
-        f"{said}; take a llvmlite of LLVM {MAJOR} (llvmlite>=0.48)"
+        f"{text}; take a llvmlite of LLVM {MAJOR} (llvmlite>=0.48)"
     )
 
 

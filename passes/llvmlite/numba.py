@@ -97,8 +97,8 @@ def advised_numba(
     for advisor in advisors:
         if advisor.asks:
             who = f"{advisor.point} advisor: runner {advisor.name}"
-            told = "was never asked: Numba compiled nothing in the block; first call the function inside it"
-            warnings.warn(f"{who} {told}", PasspilotWarning, stacklevel=3)
+            text = "was never asked: Numba compiled nothing in the block; first call the function inside it"
+            warnings.warn(f"{who} {text}", PasspilotWarning, stacklevel=3)
 
 
 @contextmanager

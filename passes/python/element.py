@@ -41,21 +41,21 @@ def make_pass(
     from passpilot.passes.python.options import OptionError, parse_options
 
     try:
-        made: Pass = definition.kind(**parse_options(definition.options, options))
-        return made
+        instance: Pass = definition.kind(**parse_options(definition.options, options))
+        return instance
     except OptionError as error:
         raise refused(str(error), start + error.start, start + error.end) from None
     except Exception as error:
-        told = f"expected options that {definition.kind.__name__} takes, got {headline(error)}"
-        raise refused(told, *place) from error
+        message = f"expected options that {definition.kind.__name__} takes, got {headline(error)}"
+        raise refused(message, *place) from error
 
 
-def refusal(told: str, text: str, start: int, end: int) -> PipelineError:
+def refusal(message: str, text: str, start: int, end: int) -> PipelineError:
     """The error that underlines the text from `start` to `end`."""
     end = max(end, start + 1)
     first = max(start - SHOWN, 0)
     shown = re.sub(r"\s", " ", text[first : min(end, start + SHOWN) + SHOWN])
-    return PipelineError(told, f"{shown}\n{' ' * (start - first)}{'^' * min(end - start, SHOWN)}")
+    return PipelineError(message, f"{shown}\n{' ' * (start - first)}{'^' * min(end - start, SHOWN)}")
 
 
 def raise_again(who: str, raised: BaseException) -> NoReturn:
@@ -67,7 +67,7 @@ def raise_again(who: str, raised: BaseException) -> NoReturn:
     """
     if not isinstance(raised, Exception):  # Ctrl-C, sys.exit()
         raise raised
-    told = f"{who}: {describe_failure(raised)}"
+    message = f"{who}: {describe_failure(raised)}"
     if isinstance(raised, Error):
-        raise restated(raised, told)
-    raise PassError(told) from raised
+        raise restated(raised, message)
+    raise PassError(message) from raised

@@ -61,7 +61,7 @@ def options_of(kind: type) -> tuple[Option, ...]:
     except Exception as error:
         msg = f"types of fields that can be resolved, got {headline(error)}"
         raise TypeError(msg) from error
-    options = tuple(_option(each, hints[each.name]) for each in dataclasses.fields(kind) if each.init)
+    options = tuple(_option(field, hints[field.name]) for field in dataclasses.fields(kind) if field.init)
     words = [word for option in options for word in _words(option)]
     for word in words:
         if words.count(word) > 1:
@@ -147,7 +147,7 @@ def _type(name: str, hint: object) -> tuple[str, Callable[[str], object], Callab
     arguments = typing.get_args(hint)
     if typing.get_origin(hint) is Literal:
         return "|".join(map(_literal_text, arguments)), _literals(arguments), lambda value: value in arguments
-    rest = [each for each in arguments if each is not types.NoneType]
+    rest = [argument for argument in arguments if argument is not types.NoneType]
     if typing.get_origin(hint) in (Union, types.UnionType) and len(rest) == 1 and len(arguments) == 2:
         expected, parse, accepts = _type(name, rest[0])
         return expected, lambda text: parse(text) if text else None, lambda v: v is None or accepts(v)
@@ -174,7 +174,7 @@ def _table(values: Mapping[str, object]) -> Callable[[str], object]:
 
 
 def _literals(arguments: Iterable[object]) -> Callable[[str], object]:
-    return _table({_literal_text(each): each for each in arguments})
+    return _table({_literal_text(value): value for value in arguments})
 
 
 def _literal_text(value: object) -> str:

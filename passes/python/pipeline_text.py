@@ -61,8 +61,8 @@ def bind_to(
     """
     match = _ELEMENT.fullmatch(element)
     if match and (definition := _find(element)):
-        made = _made(definition, "-passes", element, match)
-        passes.add(element, definition.name, definition.level, definition.required, body(made.run))
+        instance = _made(definition, "-passes", element, match)
+        passes.add(element, definition.name, definition.level, definition.required, body(instance.run))
 
 
 def _find(element: str) -> PassDefinition | None:
@@ -79,8 +79,8 @@ def _core_passes(runs: Mapping[str, tuple[PassDefinition, Pass]]) -> _core.Passe
     from passpilot.plugin import _core
 
     passes = _core.Passes()
-    for element, (definition, made) in runs.items():
-        passes.add(element, definition.name, definition.level, definition.required, made.run)
+    for element, (definition, instance) in runs.items():
+        passes.add(element, definition.name, definition.level, definition.required, instance.run)
     return passes
 
 
@@ -143,16 +143,16 @@ def _made(definition: PassDefinition, who: str, text: str, match: re.Match[str])
     start = match.start() + len(name) + len(brace)
     refused = partial(_refused, definition, who, text)
     if brace and not rest.endswith("}"):
-        told = "expected '}' before any of ',()'; options are separated by spaces"
-        raise refused(told, match.end(), match.end() + 1)
+        message = "expected '}' before any of ',()'; options are separated by spaces"
+        raise refused(message, match.end(), match.end() + 1)
     inner = rest.removesuffix("}")
     if brace and (place := re.search("[{}]", inner)):
-        told = f"expected options in one pair of braces, got another {place[0]!r}"
-        raise refused(told, start + place.start(), start + place.end())
+        message = f"expected options in one pair of braces, got another {place[0]!r}"
+        raise refused(message, start + place.start(), start + place.end())
     return make_pass(definition, inner, start, match.span(), refused)
 
 
 def _refused(
-    definition: PassDefinition, who: str, text: str, told: str, start: int, end: int
+    definition: PassDefinition, who: str, text: str, message: str, start: int, end: int
 ) -> PipelineError:
-    return refusal(f"{who}: pass {definition.name}: {told}", text, start, end)
+    return refusal(f"{who}: pass {definition.name}: {message}", text, start, end)

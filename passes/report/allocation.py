@@ -119,13 +119,13 @@ def _cycles(
 
 def processor_flags(triple: str, llvm: Sequence[str]) -> list[str]:
     """llvm-mca's processor flags: those of the command line, else LLVM's default processor."""
-    given: list[str] = []
+    flags: list[str] = []
     for argument in llvm:
-        if given and given[-1] in ("-mcpu", "-mattr"):  # the value is a separate argument
-            given[-1] += f"={argument}"
+        if flags and flags[-1] in ("-mcpu", "-mattr"):  # the value is a separate argument
+            flags[-1] += f"={argument}"
         else:
-            given.append("-" + argument.lstrip("-"))
-    named = [flag for flag in given if flag.startswith(("-mcpu=", "-mattr="))]
+            flags.append("-" + argument.lstrip("-"))
+    named = [flag for flag in flags if flag.startswith(("-mcpu=", "-mattr="))]
     if any(flag.startswith("-mcpu=") for flag in named):
         return named
     return [f"-mcpu={'x86-64' if triple.startswith('x86_64') else 'generic'}", *named]

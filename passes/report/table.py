@@ -43,8 +43,8 @@ def read_report(path: str) -> Mapping[str, object]:
     try:
         table_of(report)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        told = f"{type(error).__name__} {error}"
-        raise InputError(f"{who}: expected the report of `passpilot llc --report`, got: {told}") from error
+        text = f"{type(error).__name__} {error}"
+        raise InputError(f"{who}: expected the report of `passpilot llc --report`, got: {text}") from error
     return cast("Mapping[str, object]", report)
 
 
@@ -95,10 +95,10 @@ def _count(side: Side, kinds: Sequence[str]) -> int:
 
 def _sum(rows: Sequence[CostRow], side: str) -> Side:
     sides = cast("Sequence[Side]", [row[side] for row in rows])  # type: ignore[literal-required]
-    kinds = {kind for each in sides for kind in each["counts"]}
-    known = [cycles for each in sides if (cycles := each.get("cycles")) is not None]
+    kinds = {kind for allocation in sides for kind in allocation["counts"]}
+    known = [cycles for allocation in sides if (cycles := allocation.get("cycles")) is not None]
     return {
-        "cost": sum(each["cost"] for each in sides),
-        "counts": {kind: sum(each["counts"].get(kind, 0) for each in sides) for kind in kinds},
+        "cost": sum(allocation["cost"] for allocation in sides),
+        "counts": {kind: sum(allocation["counts"].get(kind, 0) for allocation in sides) for kind in kinds},
         "cycles": sum(known) if known else None,
     }

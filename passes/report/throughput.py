@@ -101,7 +101,7 @@ def _regions(assembly: str, flags: Sequence[str]) -> list[dict[str, dict[str, fl
     except subprocess.TimeoutExpired:
         raise InputError(f"{MCA}: expected it to end within {DEADLINE:g} s, got silence") from None
     except (ValueError, KeyError, TypeError):
-        told = " ".join(done.stderr.split())[-300:]
-        msg = f"{MCA} {' '.join(flags)}: expected a processor it can judge, got: {told}; use -mcpu="
+        text = " ".join(done.stderr.split())[-300:]
+        msg = f"{MCA} {' '.join(flags)}: expected a processor it can judge, got: {text}; use -mcpu="
         raise InputError(msg) from None
     return regions

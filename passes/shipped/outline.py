@@ -57,7 +57,7 @@ class AdvisedOutliner:
         values = observe_module(functions, module.triple, Repeats(functions)) if OUTLINER.is_asked else {}
         choice = RUNS[OUTLINER.ask(values, module.source_file)] if OUTLINER.is_asked else RUNS[0]
         if choice == "as the target":
-            functions = [each for each in functions if not outlines_by_default(each, module.triple)]
+            functions = [f for f in functions if not outlines_by_default(f, module.triple)]
         return choice != "everywhere" and _close(functions)
 
 
@@ -73,7 +73,7 @@ class AdvisedOutline:
         functions = [function for function in module.functions if not function.is_declaration]
         asked = [function for function in functions if f'"{_CLOSED}"' not in function.attributes]
         repeats, calls = Repeats(functions), _call_sites(functions)
-        observed = [observe(each, calls.get(each, 0), module.triple, repeats) for each in asked]
+        observed = [observe(function, calls.get(function, 0), module.triple, repeats) for function in asked]
         answers = OUTLINE.ask_all(observed, asked)
         return _close(function for function, open_ in zip(asked, answers, strict=True) if not open_)
 

@@ -90,11 +90,11 @@ class Phases:
         self._take(point, table, embedding.name, embed, limits)
 
     @classmethod
-    def of(cls, told: PointTable, table: Sequence[str], embed: Embed, limits: Mapping[str, int]) -> Self:
+    def of(cls, row: PointTable, table: Sequence[str], embed: Embed, limits: Mapping[str, int]) -> Self:
         """The phases of a point of the catalogue; its first feature is the embedding."""
-        made = cls.__new__(cls)
-        made._take(DecisionPoint[int].of(told, _stop), table, told.rows[0].spec.name, embed, limits)
-        return made
+        phases = cls.__new__(cls)
+        phases._take(DecisionPoint[int].of(row, _stop), table, row.rows[0].spec.name, embed, limits)
+        return phases
 
     def _take(
         self,
@@ -124,7 +124,7 @@ class Phases:
         for step in range(budget):
             sizes = _sizes(unit)
             most = max(sizes, default=0)
-            mask = [int(each and most <= limit) for each, limit in zip(useful, self._limits, strict=True)]
+            mask = [int(use and most <= limit) for use, limit in zip(useful, self._limits, strict=True)]
             values = {
                 self._embedding: self._embed(unit),
                 "size": sum(sizes),

@@ -81,14 +81,14 @@ def _advise(
     timeout: float,
 ) -> None:
     policy: OnError = "default" if on_error == b"default" else "fail"
-    made = PointAdvisor(
+    point_advisor = PointAdvisor(
         os.fsdecode(point),
         os.fsdecode(runner),
         log=os.fsdecode(log) or None,
         on_error=policy,
         timeout=timeout,
     )
-    _compilation(address).advisors.advise(made)
+    _compilation(address).advisors.advise(point_advisor)
 
 
 def _explain(tell: Teller, address: int) -> None:  # noqa: ARG001
