@@ -56,30 +56,22 @@ class WorkerOptions:
         return [files, str(len(self.llvm_options)), *self.llvm_options, *self.load]
 
 
-class _Link(asyncio.Protocol):
-    """The service's end of a worker's socket; splits its data into `messages`, ended by None."""
+class MessageReader:
+    """Reads a worker's messages; a call of `read` that is cancelled loses nothing."""
 
-    transport: asyncio.WriteTransport | None = None
+    def __init__(self, stream: asyncio.StreamReader) -> None:
+        self._stream, self._size = stream, -1
 
-    def __init__(self) -> None:
-        self.messages: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._data = bytearray()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)
-        self.transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self._data += data
-        while len(self._data) >= LENGTH.size:
-            end = LENGTH.size + LENGTH.unpack_from(self._data)[0]
-            if len(self._data) < end:
-                return
-            self.messages.put_nowait(bytes(self._data[LENGTH.size : end]))
-            del self._data[:end]
-
-    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
-        self.messages.put_nowait(None)
+    async def read(self) -> bytes | None:
+        """The next message; None if the worker has gone."""
+        try:
+            if self._size < 0:
+                (self._size,) = LENGTH.unpack(await self._stream.readexactly(LENGTH.size))
+            data = await self._stream.readexactly(self._size)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return None
+        self._size = -1
+        return data
 
 
 class LaunchedProcess(NamedTuple):
@@ -127,12 +119,14 @@ def obituary(process: subprocess.Popen[bytes], output: IO[bytes]) -> str:
 class EpisodeWorker:
     """One compiler process, made by `start`, with its own temporary folder."""
 
+    _reader: MessageReader
+    _writer: asyncio.StreamWriter | None = None
+
     def __init__(self, options: WorkerOptions) -> None:
         self._owed = 0
         with contextlib.ExitStack() as stack:
             self._process, self._socket, self._output = launch(options, stack)
             self._held = stack.pop_all()
-        self._link = _Link()
 
     @classmethod
     async def start(cls, options: WorkerOptions) -> tuple[EpisodeWorker, CompilerMessage]:
@@ -143,8 +137,8 @@ class EpisodeWorker:
         """
         worker = cls(options)
         try:
-            loop = asyncio.get_running_loop()
-            await loop.create_connection(lambda: worker._link, sock=worker._socket)
+            stream, worker._writer = await asyncio.open_connection(sock=worker._socket)
+            worker._reader = MessageReader(stream)
             return worker, await worker.receive(_BEGIN)
         except BaseException:
             worker.end()
@@ -152,9 +146,9 @@ class EpisodeWorker:
 
     def send(self, message: AgentMessage) -> None:
         """Send one message; `receive` notices a dead worker."""
-        assert self._link.transport is not None, "it has started"
+        assert self._writer is not None, "it has started"
         data = message.SerializeToString()
-        self._link.transport.write(LENGTH.pack(len(data)) + data)
+        self._writer.write(LENGTH.pack(len(data)) + data)
 
     async def receive(self, timeout: float) -> CompilerMessage:
         """The next message; after a cancellation, another call waits for the same message.
@@ -164,7 +158,7 @@ class EpisodeWorker:
         """
         try:
             async with asyncio.timeout(timeout):
-                data = await self._link.messages.get()
+                data = await self._reader.read()
         except TimeoutError:
             msg = f"compiler: expected it to ask or to finish within {timeout:g} s, got silence; it was ended"
             raise CompilationError(msg) from None
@@ -198,8 +192,8 @@ class EpisodeWorker:
         """Kill and reap the process, and remove its files."""
         self._process.kill()
         self._process.wait()
-        if self._link.transport is not None:
-            self._link.transport.abort()
+        if self._writer is not None:
+            self._writer.transport.abort()
         self._held.close()
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from passpilot.plugin.ir import Function
     from passpilot.training.tuning.decision_file import CallKey
     from passpilot.training.tuning.reward import RewardText
-    from passpilot.training.tuning.search import Found
     from passpilot.training.tuning.study import Study
     from passpilot.training.tuning.unit import Unit
 
@@ -63,19 +62,19 @@ class TuneResult:
     _note: str = ""
 
     @classmethod
-    def of(cls, study: Study, found: Found, reward: RewardText, note: str = "") -> TuneResult:
+    def of(cls, study: Study, reward: RewardText, note: str = "") -> TuneResult:
         """The result of one search; `note` says in the file how the program is compiled."""
-        start, best = found.start.total, found.best.total
+        start, best = study.start.total, study.best.total
         return cls(
             study.name,
-            unit_decisions(study, found, reward),
+            unit_decisions(study, reward),
             start,
             best,
-            found.compiles,
-            found.seconds,
-            found.curve,
-            sum(len(unit.asked) for unit in found.best.units),
-            result_table(study, found, reward),
+            study.compiles,
+            study.seconds,
+            study.curve,
+            sum(len(unit.asked) for unit in study.best.units),
+            result_table(study, reward),
             study.summary(),
             (),
             reward.change(start, best),
@@ -153,13 +152,13 @@ def earlier_decisions(unit: Unit, earlier: Sequence[UnitDecisions]) -> Known | N
     return Known(UnitChoice(found.inline, found.pipeline, tuple(found.options), found.functions), unchanged)
 
 
-def unit_decisions(study: Study, found: Found, reward: RewardText) -> list[UnitDecisions]:
+def unit_decisions(study: Study, reward: RewardText) -> list[UnitDecisions]:
     """The decisions for every unit, with what they are worth in bytes if bytes were searched."""
     is_timed = reward.run is not None
-    gains: list[dict[CallKey, int]] = [{} for _ in study.units] if is_timed else _gains(study, found)
+    gains: list[dict[CallKey, int]] = [{} for _ in study.units] if is_timed else _gains(study)
     units = []
-    for number, (unit, compiled) in enumerate(zip(study.units, found.best.units, strict=True)):
-        choice, before, after = compiled.choice, found.start.sizes.objects, found.best.sizes.objects
+    for number, (unit, compiled) in enumerate(zip(study.units, study.best.units, strict=True)):
+        choice, before, after = compiled.choice, study.start.sizes.objects, study.best.sizes.objects
         change = "" if is_timed else f"{reward.change(before[number], after[number])}, "
         units.append(
             UnitDecisions(
@@ -176,27 +175,27 @@ def unit_decisions(study: Study, found: Found, reward: RewardText) -> list[UnitD
     return units
 
 
-def _gains(study: Study, found: Found) -> list[dict[CallKey, int]]:
+def _gains(study: Study) -> list[dict[CallKey, int]]:
     """By how many bytes every decision makes the program smaller.
 
     Decisions of one component act together, and share what the component gains. Outlined code belongs to no
     component, so what it costs is taken from all.
     """
-    component_of = components([study.edges(outcome) for outcome in (found.start, found.best)])
+    component_of = components([study.edges(outcome) for outcome in (study.start, study.best)])
     before, after = (
-        component_sizes(outcome.sizes.functions, component_of) for outcome in (found.start, found.best)
+        component_sizes(outcome.sizes.functions, component_of) for outcome in (study.start, study.best)
     )
     calls = [
         (number, call, component_of[study.scoped(number, call.caller)])
-        for number, compiled in enumerate(found.best.units)
+        for number, compiled in enumerate(study.best.units)
         for call in compiled.choice.inline
     ]
     sharing = Counter(component for _, _, component in calls)
     gained = {component: before[component] - after[component] for component in sharing}
     gaining = sum(max(0, size) for size in gained.values())
-    part = min(1, (found.start.total - found.best.total) / gaining) if gaining else 0
+    part = min(1, (study.start.total - study.best.total) / gaining) if gaining else 0
     left = {component: part * size for component, size in gained.items()}
-    gains: list[dict[CallKey, int]] = [{} for _ in found.best.units]
+    gains: list[dict[CallKey, int]] = [{} for _ in study.best.units]
     for number, call, component in calls:
         share = int(max(0, left[component]) // sharing[component])
         gains[number][call] = share
@@ -205,17 +204,17 @@ def _gains(study: Study, found: Found) -> list[dict[CallKey, int]]:
     return gains
 
 
-def result_table(study: Study, found: Found, reward: RewardText) -> dict[str, object]:
+def result_table(study: Study, reward: RewardText) -> dict[str, object]:
     """The search for `passpilot report`: its curve, and the sizes of functions before and after."""
-    before, after = found.start.sizes, found.best.sizes
+    before, after = study.start.sizes, study.best.sizes
     return {
         **study.facts(),
         "reward": reward.text,
-        "start": found.start.total,
-        "text": found.best.total,
-        "compilations": found.compiles,
-        "seconds": round(found.seconds, 2),
-        "curve": [[compiles, round(seconds, 3), size] for compiles, seconds, size in found.curve],
+        "start": study.start.total,
+        "text": study.best.total,
+        "compilations": study.compiles,
+        "seconds": round(study.seconds, 2),
+        "curve": [[compiles, round(seconds, 3), size] for compiles, seconds, size in study.curve],
         "functions": {
             side: {name: size for name, size in sizes.functions.items() if size}
             for side, sizes in (("before", before), ("after", after))
@@ -229,7 +228,7 @@ def result_table(study: Study, found: Found, reward: RewardText) -> dict[str, ob
                 "options": " ".join(compiled.choice.options),
             }
             for unit, start, text, compiled in zip(
-                study.units, before.objects, after.objects, found.best.units, strict=True
+                study.units, before.objects, after.objects, study.best.units, strict=True
             )
         ],
     }

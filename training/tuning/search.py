@@ -61,21 +61,6 @@ class Known:
     """The functions whose decisions need no new search."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The result of a search."""
-
-    best: Outcome
-    start: Outcome
-    """With LLVM's own decisions."""
-    compiles: int
-    seconds: float
-    curve: Sequence[tuple[int, float, float]]
-    """Compilations, seconds and bytes at each improvement."""
-    interrupted: bool
-    """Whether Ctrl-C ended the search."""
-
-
 @dataclass
 class Search(Study):
     """One search for a small program.
@@ -91,15 +76,9 @@ class Search(Study):
     levers: Collection[str] = LEVERS
     _random: random.Random = field(init=False)
 
-    def run(self) -> Found:
-        """Search until the budget is spent, or nothing improves any more; Ctrl-C ends it early with the best.
-
-        Raises:
-            Error: a unit does not compile with LLVM's own decisions, or the program does not link.
-        """
+    def search(self) -> None:
+        """See `Study`."""
         self._random = random.Random(self.seed)
-        start = self.begin()
-        interrupted = False
         phases: list[tuple[str, Callable[[], None]]] = [
             ("options", partial(self._options, OPTIONS[:FIRST])),
             ("pipeline", partial(self._tails, TAILS[:FIRST])),
@@ -114,13 +93,9 @@ class Search(Study):
         ]
         if any(self.known):
             phases = [("inline", self._begin_with_known), ("inline", self._rounds)]
-        try:
-            for lever, phase in phases:
-                if lever in self.levers:
-                    phase()
-        except KeyboardInterrupt:
-            interrupted = True
-        return Found(self.best, start, self.budget.spent, self.budget.elapsed, self.curve, interrupted)
+        for lever, phase in phases:
+            if lever in self.levers:
+                phase()
 
     # --- The steps -----------------------------------------------------------------------------------------
 

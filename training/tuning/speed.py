@@ -33,11 +33,12 @@ from passpilot.training.tuning.recipes import (
     SPEED_TAILS,
     SPEED_UNROLLING,
 )
-from passpilot.training.tuning.search import LEVERS, Found
+from passpilot.training.tuning.search import LEVERS
 from passpilot.training.tuning.study import Outcome, Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from typing import Self
 
     from passpilot.training.corpus.layout import ProgramRun
     from passpilot.training.timing.paired_times import RunTime
@@ -87,30 +88,27 @@ class SpeedSearch(Study):
     confirmed_unseen: RunTime | None = None
     """The same with the other inputs."""
 
-    def run(self) -> Found:
-        """Search until the budget is spent; Ctrl-C ends it early with the best.
+    def run(self) -> Self:
+        """See `Study`.
 
         Raises:
             Error: a unit does not compile with LLVM's own decisions, or the program does not link or run.
         """
         self._random, self._commands = random.Random(self.seed), Commands()
         with tempfile.TemporaryDirectory(prefix="passpilot-speed-") as self._folder:
-            start = self.begin()
-            self._check_runs(start)
-            interrupted = False
             try:
-                idle = 0
-                for choices in self._trials():
-                    if not self.budget.remains or idle == IDLE:
-                        break
-                    idle = 0 if self._try(choices) else idle + 1
-            except KeyboardInterrupt:
-                interrupted = True
-            try:
-                self._confirm(start)
+                return super().run()
             finally:
                 self._commands.stop()
-        return Found(self.best, start, self.budget.spent, self.budget.elapsed, self.curve, interrupted)
+
+    def search(self) -> None:
+        """See `Study`."""
+        self._check_runs()
+        idle = 0
+        for choices in self._trials():
+            if not self.budget.remains or idle == IDLE:
+                return
+            idle = 0 if self._try(choices) else idle + 1
 
     def value_text(self, value: float) -> str:
         """See `Study`."""
@@ -134,9 +132,9 @@ class SpeedSearch(Study):
     def _path(self, name: str) -> str:
         return os.path.join(self._folder, name)
 
-    def _check_runs(self, start: Outcome) -> None:
+    def _check_runs(self) -> None:
         """Link LLVM's own program, and make sure that it runs."""
-        self.linker.link(start.units, self._path("start"))
+        self.linker.link(self.start.units, self._path("start"))
         shutil.copy(self._path("start"), self._path("best"))
         outcome = self._drivers(self.runs).measure({"start": self._path("start")}, "start", 0)["start"]
         if outcome.output != "right":
@@ -229,14 +227,14 @@ class SpeedSearch(Study):
     def _outcome(self, program: Sequence[Compiled], ratio: float) -> Outcome:
         return Outcome(program, self.best.sizes._replace(total=ratio))
 
-    def _confirm(self, start: Outcome) -> None:
+    def confirm(self) -> None:
         """Time LLVM's own program and the best one again, and go back to LLVM's own without a clear gain."""
-        if self.best is start:
+        if self.best is self.start:
             return
         self.confirmed = self._timed(self.runs, "start", "best", CONFIRMING)
         high = self.confirmed["high"] if self.confirmed else None
         if self.confirmed is None or high is None or high >= 1:
-            self.best = start
+            self.best = self.start
             return
         self.best = self._outcome(self.best.units, self.confirmed["ratio"])
         if self.unseen:

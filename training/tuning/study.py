@@ -20,6 +20,7 @@ from passpilot.training.tuning.unit import LLVMS_OWN
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Self
 
     from passpilot.training.tuning.decision_file import CallKey
     from passpilot.training.tuning.engine import Engine
@@ -108,8 +109,11 @@ class Study:
         callbacks: called with the study and the `Trial` after each trial; they may call `stop`.
         name: the program's, for people.
         curve: compilations, seconds and bytes at the start and at each improvement.
-        trials: how many were measured.
-        best: the best outcome so far.
+        trials: how many there were.
+        start: the outcome with LLVM's own decisions.
+        best: the smallest one.
+        seconds: the time, when `run` has ended.
+        interrupted: whether Ctrl-C ended it.
     """
 
     units: Sequence[Unit]
@@ -120,10 +124,39 @@ class Study:
     name: str = ""
     curve: list[tuple[int, float, float]] = field(default_factory=list)
     trials: int = 0
+    start: Outcome = field(init=False)
     best: Outcome = field(init=False)
+    seconds: float = field(init=False, default=0.0)
+    interrupted: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         self._visible = [unit.visible for unit in self.units]
+
+    def run(self) -> Self:
+        """Search until the budget is spent, or nothing improves any more; Ctrl-C ends it early with the best.
+
+        Raises:
+            Error: a unit does not compile with LLVM's own decisions, or the program does not link.
+        """
+        self.start = self.begin()
+        try:
+            self.search()
+        except KeyboardInterrupt:
+            self.interrupted = True
+        self.confirm()
+        self.seconds = self.budget.elapsed
+        return self
+
+    def search(self) -> None:
+        """Compile trials, and take what is better."""
+
+    def confirm(self) -> None:
+        """Make sure at the end that the best outcome is better than the start."""
+
+    @property
+    def compiles(self) -> int:
+        """The compilations of units so far."""
+        return self.budget.spent
 
     @property
     def best_value(self) -> float:

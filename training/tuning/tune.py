@@ -165,7 +165,7 @@ class _TuneRequest:
                 study = self.study(program, Engine(program.units, compilers, folder=folder))
                 study.budget = self.budget.times(len(program.units))
                 study.callbacks, study.levers = callbacks, self.search
-                result = TuneResult.of(study, study.run(), self.reward, program.how)
+                result = TuneResult.of(study.run(), self.reward, program.how)
             results.append(result)
             if self.output and not self.sources:
                 result.save(os.path.join(self.output, f"{program.name}.decisions"))

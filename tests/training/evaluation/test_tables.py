@@ -53,6 +53,7 @@ def test_all_tables() -> None:
     )
     two = program("two", Oz=competitor(), O2=competitor(500))
     assert markdown(evaluation(one, two)) == WHOLE
+    assert evaluation(one, two)._repr_markdown_() == WHOLE, "what a notebook shows"
 
 
 def test_one_baseline_and_one_program() -> None:

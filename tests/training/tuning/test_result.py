@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pytest
 
@@ -18,10 +18,10 @@ from passpilot.training.tuning.result import (
     unit_decisions,
 )
 from passpilot.training.tuning.reward import RewardText
-from passpilot.training.tuning.search import Found, Search
+from passpilot.training.tuning.search import Search
 from passpilot.training.tuning.sizes import LinkedSizes, Sizes, object_sizes, start_time
 from passpilot.training.tuning.speed import SpeedSearch
-from passpilot.training.tuning.study import Outcome
+from passpilot.training.tuning.study import Outcome, Study
 from passpilot.training.tuning.unit import Asked, Compiled, Unit, UnitChoice
 
 CODE: Final = """\
@@ -39,6 +39,7 @@ define i32 @h() {
 }
 """
 TEXT: Final = RewardText.parse("text")
+S = TypeVar("S", bound=Study)
 
 
 def unit_of(text: str = CODE) -> Unit:
@@ -112,9 +113,15 @@ def outcome(made: Compiled, functions: Mapping[str, float], total: float | None 
     return Outcome([made], Sizes(whole, functions, dict.fromkeys(functions, 0), [whole]))
 
 
-def search_of(unit: Unit) -> Search:
-    """A search of one unit."""
-    return Search([unit], Engine([unit]), object_sizes)
+def search_of(unit: Unit, best: Outcome, start: Outcome) -> Search:
+    """A search of one unit that has ended."""
+    return ended(Search([unit], Engine([unit]), object_sizes), best, start)
+
+
+def ended(study: S, best: Outcome, start: Outcome) -> S:
+    """The study with these outcomes."""
+    study.best, study.start = best, start
+    return study
 
 
 FIRST, SECOND, ALONE = CallKey("f", "g", 1), CallKey("f", "g", 2), CallKey("h", "far", 1)
@@ -139,8 +146,7 @@ def test_decisions_share_what_their_component_gains(
     best = outcome(
         compiled({FIRST: yes, SECOND: yes, ALONE: Asked(inlined=False, default=True)}), after, total
     )
-    unit = unit_of()
-    (made,) = unit_decisions(search_of(unit), Found(best, start, 1, 1, [], interrupted=False), TEXT)
+    (made,) = unit_decisions(search_of(unit_of(), best, start), TEXT)
     assert made.gains == gains
 
 
@@ -148,14 +154,14 @@ def test_the_decisions_of_a_unit() -> None:
     own = {FIRST: Asked(inlined=True, default=False), SECOND: Asked(inlined=True, default=True)}
     choice = {"tail": "mergefunc", "options": ("one",), "functions": {"f": ("optsize",)}}
     best, start = outcome(compiled(own, **choice), {"f": 40}), outcome(compiled({}), {"f": 60})
-    unit, found = unit_of(), Found(best, start, 1, 1, [], interrupted=False)
-    (made,) = unit_decisions(search_of(unit), found, TEXT)
+    unit = unit_of()
+    (made,) = unit_decisions(search_of(unit, best, start), TEXT)
     assert (made.name, made.inline, made.pipeline) == ("a.c", {FIRST: True}, "mergefunc")
     assert (list(made.options), made.functions) == (["one"], {"f": ("optsize",)})
     assert list(made.notes) == [".text 60 -> 40 bytes, 1 of 2 calls"]
     assert made.searched == {each for name, each in hashes(CODE).items() if name != "other"}
     speed = SpeedSearch([unit], Engine([unit]), start_time, linker=LinkedSizes([], ""), runs=[])
-    (timed,) = unit_decisions(speed, found, RewardText.parse("run"))
+    (timed,) = unit_decisions(ended(speed, best, start), RewardText.parse("run"))
     assert list(timed.notes) == ["1 of 2 calls"]
     assert timed.gains == {}
 
@@ -163,10 +169,11 @@ def test_the_decisions_of_a_unit() -> None:
 def test_the_table_of_a_search() -> None:
     own = {FIRST: Asked(inlined=True, default=False), SECOND: Asked(inlined=True, default=True)}
     best = outcome(compiled(own, tail="mergefunc", options=("one", "two")), {"f": 40, "h": 0})
-    curve = [(1, 0.12345, 60.0), (7, 1.5, 40.0)]
-    found = Found(best, outcome(compiled({}), {"f": 55, "g": 5}), 9, 2.34567, curve, interrupted=False)
     unit = unit_of()
-    assert result_table(search_of(unit), found, RewardText.parse("object")) == {
+    search = search_of(unit, best, outcome(compiled({}), {"f": 55, "g": 5}))
+    search.curve = [(1, 0.12345, 60.0), (7, 1.5, 40.0)]
+    search.budget.spent, search.seconds = 9, 2.34567
+    assert result_table(search, RewardText.parse("object")) == {
         "reward": "object",
         "start": 60,
         "text": 40,
@@ -187,7 +194,7 @@ def test_the_table_of_a_search() -> None:
     }
     speed = SpeedSearch([unit], Engine([unit]), start_time, linker=LinkedSizes([], ""), runs=[])
     speed.confirmed = {"ratio": 0.5, "low": 0.4, "high": 0.6, "seconds": 1.0, "pairs": 9}
-    timeless = Found(outcome(compiled({}), {}), outcome(compiled({}), {}), 1, 1, [], interrupted=False)
-    table = result_table(speed, timeless, RewardText.parse("run"))
+    ended(speed, outcome(compiled({}), {}), outcome(compiled({}), {}))
+    table = result_table(speed, RewardText.parse("run"))
     assert (table["confirmed"], table["unseen"]) == (speed.confirmed, None)
     assert table["units"] == [{"name": "a.c", "calls": 0, "pipeline": "", "options": ""}]

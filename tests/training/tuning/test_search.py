@@ -19,7 +19,7 @@ from passpilot.training.tuning.decision_file import read_decisions, word_kind
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.influence import Edge, Influence, components
 from passpilot.training.tuning.recipes import EVICTION
-from passpilot.training.tuning.search import Found, Known, Search
+from passpilot.training.tuning.search import Known, Search
 from passpilot.training.tuning.sizes import LinkedSizes, Sizes, object_sizes
 from passpilot.training.tuning.study import Budget
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, UnitChoice
@@ -142,7 +142,7 @@ def test_functions_that_have_not_changed_are_not_searched_again(tmp_path: Path) 
     first = searched(whole)
     known = [each.choice for each in first.best.units]
 
-    def again(unchanged: frozenset[str]) -> Found:
+    def again(unchanged: frozenset[str]) -> Search:
         earlier = [Known(choice, unchanged) for choice in known]
         return Search(whole, Engine(whole, Machines(2)), object_sizes, Budget(20), known=earlier).run()
 

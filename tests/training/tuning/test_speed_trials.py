@@ -152,8 +152,9 @@ def test_without_a_clear_gain_in_the_end_the_decisions_are_llvms(
     first: RunTime | None, tmp_path: Path
 ) -> None:
     made, _ = search(tmp_path, first, unseen=2)
-    start, made.best = made.best, outcome([Compiled(b"a", {}, FASTER, 1)] * 2, 0.5)
-    made._confirm(start)
+    made.start = start = made.best
+    made.best = outcome([Compiled(b"a", {}, FASTER, 1)] * 2, 0.5)
+    made.confirm()
     assert (made.best, made.best.total, made.confirmed, made.confirmed_unseen) == (start, 1.0, first, None)
     assert made.asked == [(1, "start", "best", CONFIRMING)]
 
@@ -162,11 +163,11 @@ def test_without_a_clear_gain_in_the_end_the_decisions_are_llvms(
 def test_a_gain_is_confirmed_with_all_inputs(unseen: int, tmp_path: Path) -> None:
     """The unseen inputs decide nothing."""
     made, _ = search(tmp_path, timed(0.7, 0.99), timed(1.1, 1.2), unseen=unseen)
-    start, best = made.best, [Compiled(b"a", {}, FASTER, 1)] * 2
-    made._confirm(start)
+    made.start, best = made.best, [Compiled(b"a", {}, FASTER, 1)] * 2
+    made.confirm()
     assert made.asked == [], "nothing was found"
     made.best = outcome(best, 0.5)
-    made._confirm(start)
+    made.confirm()
     assert (made.best.units, made.best.total, made.confirmed) == (best, 0.7, timed(0.7, 0.99))
     assert made.confirmed_unseen == (timed(1.1, 1.2) if unseen else None)
     assert made.asked[1:] == [(2, "start", "best", CONFIRMING)] * bool(unseen)

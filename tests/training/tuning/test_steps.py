@@ -29,7 +29,7 @@ from passpilot.training.tuning.recipes import (
     TAILS,
     Below,
 )
-from passpilot.training.tuning.search import LEVERS, MORE_LEVERS, Found, Known, Search
+from passpilot.training.tuning.search import LEVERS, MORE_LEVERS, Known, Search
 from passpilot.training.tuning.sizes import LinkedSizes, Sizes, start_time
 from passpilot.training.tuning.speed import FLIPPED, SpeedSearch
 from passpilot.training.tuning.study import Budget, Outcome, Study, Trial
@@ -43,7 +43,7 @@ def two_units() -> list[Unit]:
     return [Unit(Module(CODE.replace("NAME", name).encode()), "default<Oz>") for name in "fg"]
 
 
-def searched(sizes: Sequence[dict[str, float]], key: str = "tail", **settings: Any) -> Found:
+def searched(sizes: Sequence[dict[str, float]], key: str = "tail", **settings: Any) -> Search:
     """A search where the size of a unit is that of its pipeline or options; of others it is 100."""
 
     def measure(made: Sequence[Compiled]) -> Sizes:
@@ -60,7 +60,7 @@ def searched(sizes: Sequence[dict[str, float]], key: str = "tail", **settings: A
     return Search(units, Engine(units, Machines(2)), measure, Budget(**limits), **settings).run()
 
 
-def choices(found: Found, key: str = "tail") -> list[object]:
+def choices(found: Search, key: str = "tail") -> list[object]:
     """What the best choices have."""
     return [getattr(each.choice, key) for each in found.best.units]
 

@@ -10,7 +10,7 @@ from typing import Final
 from passpilot.plugin.module import Module
 from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.engine import Engine
-from passpilot.training.tuning.search import Found, Search
+from passpilot.training.tuning.search import Search
 from passpilot.training.tuning.sizes import object_sizes
 from passpilot.training.tuning.study import Budget
 from passpilot.training.tuning.unit import Unit
@@ -84,6 +84,6 @@ def units(paths: Sequence[Path], *, sections: bool = True) -> list[Unit]:
     return [Unit(Module.read(path), "default<Oz>", sections=sections) for path in paths]
 
 
-def searched(whole: Sequence[Unit], compiles: int = 20, jobs: int = 2) -> Found:
+def searched(whole: Sequence[Unit], compiles: int = 20, jobs: int = 2) -> Search:
     """A search for small objects."""
     return Search(whole, Engine(whole, Machines(jobs)), object_sizes, Budget(compiles)).run()
