@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from passpilot.features.log.reader import read_log
 from passpilot.features.log.shown import style_of
 from passpilot.plugin.errors import CompilationError, Error
-from passpilot.training.corpus.front_end import failure
 from passpilot.training.rewards import code_bytes, symbol_sizes
 from passpilot.training.timing.program_runs import ProgramRuns
 from passpilot.training.tuning.tuned_program import GARBAGE, link_words
@@ -245,10 +244,7 @@ class ProgramEvaluation:
             )
         finally:
             self._step()
-        if done.is_late:
-            raise CompilationError(f"link: expected an end within {self._plan.deadline:g} s, got none")
-        if done.code:
-            raise CompilationError(f"link: expected a program, got {failure(done.code, done.stderr)}")
+        done.check("link: expected a program", self._plan.deadline)
         return output
 
     def _measured(self, linked: Mapping[str, str]) -> FunctionSizes:

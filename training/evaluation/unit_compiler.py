@@ -15,7 +15,6 @@ from passpilot.plugin.errors import CompilationError, Error, InputError, restate
 from passpilot.plugin.files import read_regular
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.arguments import for_object
-from passpilot.training.corpus.front_end import failure
 from passpilot.training.evaluation.compile_cache import CachedObject, CompileCache
 from passpilot.training.evaluation.levels import arguments_at, bitcode_at
 from passpilot.training.rewards import code_bytes
@@ -216,10 +215,7 @@ class UnitCompiler:
         clang, source = self.toolchain.linkers["c"], os.fspath(self._source(unit, way.level))
         command = [clang, *words, "-x", "ir", source, "-o", output]
         done = self.commands.run(command, self.deadline, environment=environment)
-        if done.is_late:
-            raise CompilationError(f"{unit.name}: expected an object within {self.deadline:g} s, got none")
-        if done.code:
-            raise CompilationError(f"{unit.name}: expected an object, got {failure(done.code, done.stderr)}")
+        done.check(f"{unit.name}: expected an object", self.deadline)
         return CachedObject(_read(unit, Path(output)), done.seconds)
 
 

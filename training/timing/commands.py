@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import CompilationError
+from passpilot.training.corpus.front_end import failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,6 +45,17 @@ class CommandResult:
     """Whether it was ended at its deadline."""
     stdout_sha256: str
     """The hash of its standard output."""
+
+    def check(self, expected: str, deadline: float) -> None:
+        """Make sure that the command has succeeded.
+
+        Raises:
+            CompilationError: it has not; begins with `expected`, such as ``a.c: expected an object``.
+        """
+        if self.is_late:
+            raise CompilationError(f"{expected} within {deadline:g} s, got none")
+        if self.code:
+            raise CompilationError(f"{expected}, got {failure(self.code, self.stderr)}")
 
 
 class Commands:

@@ -11,8 +11,6 @@ import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from passpilot.plugin.errors import CompilationError
-from passpilot.training.corpus.front_end import failure
 from passpilot.training.rewards import code_bytes, function_symbols
 from passpilot.training.timing.commands import Commands
 
@@ -106,11 +104,7 @@ def run_compiler(words: Sequence[str], folder: str | None, what: str) -> None:
     Raises:
         CompilationError: it cannot be started, fails, or does not end in time.
     """
-    done = Commands().run(words, DEADLINE, directory=folder)
-    if done.is_late:
-        raise CompilationError(f"tune: expected {what} within {DEADLINE:g} s, got no end")
-    if done.code:
-        raise CompilationError(f"tune: expected {what}, got: {failure(done.code, done.stderr)}")
+    Commands().run(words, DEADLINE, directory=folder).check(f"tune: expected {what}", DEADLINE)
 
 
 @dataclass
