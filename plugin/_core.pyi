@@ -890,7 +890,7 @@ class MachineFunction:
     @property
     def interference_work(self) -> int:
         """
-        The number of live ranges read and segments visited so far to maintain the graph.
+        The number of live ranges read or compared so far to maintain the graph.
         """
 
 class AllocatorSite:

@@ -60,8 +60,8 @@ def interference_graph(function: object) -> Graph:
     unit. ``graph.graph`` has ``function`` and ``triple``.
 
     All calls during one function's allocation, from any advisor, return the same graph object and update it
-    in place; the cost is proportional to the changes. You may add attributes, but must not change nodes or
-    edges until the function's allocation has ended.
+    in place, at the cost of what has changed and of the ranges beside it. You may add attributes, but must
+    not change nodes or edges until the function's allocation has ended.
 
     Args:
         function: ``obs.site.function`` at a decision of ``evict`` or ``priority``.

@@ -2,8 +2,8 @@
 
 #include "allocator_advice.h"
 
-#include "../llvm/allocator_question.h"
 #include "../llvm/live_range.h"
+#include "../llvm/live_range_question.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/CodeGen/LiveIntervals.h"
@@ -109,14 +109,14 @@ int64_t AllocatorAdvice::classSize(const LiveInterval &LI) const {
 
 /// The answer to \p Q; the default's if the session has stopped.
 static size_t answer(Session &S, AllocatorQuestion &Q, size_t Default) {
-  const std::optional<Advice> Given = S.ask(Q);
-  return Given ? static_cast<size_t>(Given->Integer) : Default;
+  const std::optional<Advice> Answer = S.ask(Q);
+  return Answer ? static_cast<size_t>(Answer->Integer) : Default;
 }
 
 void AllocatorAdvice::enter(Session &S) {
-  if (is_contained(Told, &S))
+  if (is_contained(Entered, &S))
     return;
-  Told.push_back(&S);
+  Entered.push_back(&S);
   S.switchContext(F.MF.getName());
 }
 

@@ -32,8 +32,8 @@ struct RangeChoices {
   const llvm::LiveInterval &Range;
   const RangeRecord &Record;
   std::vector<RegisterChoice> Registers; ///< hints first
-  const LiveBlocks *Live = nullptr;      ///< null if nobody needed them
-  std::vector<SplitRegion> Regions = {}; ///< empty if nobody needed them
+  const LiveBlocks *Live = nullptr;      ///< null if not needed
+  std::vector<SplitRegion> Regions = {}; ///< empty if not needed
   bool HasRegions = false;
   bool MaySplit = false, MaySpill = false, MayWait = false;
 
@@ -68,7 +68,7 @@ private:
   const AllocationSessions Sessions;
   FunctionAllocation &F;
   RangeRecords &Records;
-  std::vector<Session *> Told; ///< know the function
+  std::vector<Session *> Entered; ///< that know the function
 
   bool readsOfAction(ActionFeature A) const {
     return asksAction() && Sessions.Action->reads(static_cast<size_t>(A));

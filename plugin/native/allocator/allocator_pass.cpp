@@ -99,7 +99,8 @@ bool AdvisedAllocator::runOnMachineFunction(MachineFunction &MF) {
   RegisterClassInfo Classes;
   Classes.runOnMachineFunction(MF);
   RegisterAllocation *All = RegisterAllocation::of(
-      getAnalysis<RegAllocEvictionAdvisorAnalysisLegacy>());
+      getAnalysis<RegAllocEvictionAdvisorAnalysisLegacy>(),
+      *MF.getFunction().getParent());
   auto F = std::unique_ptr<FunctionAllocation>(new FunctionAllocation{
       MF, getAnalysis<LiveIntervalsWrapperPass>().getLIS(),
       getAnalysis<VirtRegMapWrapperLegacy>().getVRM(),
@@ -150,18 +151,14 @@ const RegisterTargetPassConfigCallback
       C->insertPass(&AdvisedAllocator::ID, &RAGreedyLegacyID);
     });
 
-using AllocatorOption = cl::opt<RegisterRegAlloc::FunctionPassCtor, false,
-                                RegisterPassParser<RegisterRegAlloc>>;
-
 } // namespace
 
 void useChosenAllocator() {
   static std::mutex Mutex;
   const std::lock_guard<std::mutex> Lock(Mutex);
-  auto *O = static_cast<AllocatorOption *>(
-      cl::getRegisteredOptions().lookup("regalloc"));
-  if (O && RegisterRegAlloc::getDefault() != O->getValue())
-    RegisterRegAlloc::setDefault(O->getValue());
+  const auto Chosen = chosenAllocator();
+  if (Chosen && RegisterRegAlloc::getDefault() != Chosen)
+    RegisterRegAlloc::setDefault(Chosen);
 }
 
 } // namespace passpilot

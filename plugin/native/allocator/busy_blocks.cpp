@@ -2,9 +2,9 @@
 
 #include "busy_blocks.h"
 
+#include "../llvm/live_range.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/CodeGen/LiveIntervalUnion.h"
-#include "llvm/CodeGen/LiveIntervals.h"
 #include "llvm/CodeGen/LiveRegMatrix.h"
 #include "llvm/CodeGen/MachineBasicBlock.h"
 #include "llvm/CodeGen/MachineOperand.h"
@@ -15,10 +15,6 @@
 using namespace llvm;
 
 namespace passpilot {
-
-int BusyBlocks::position(SlotIndex I) const {
-  return F.LIS.getSlotIndexes()->getZeroIndex().distance(I);
-}
 
 BusyBlocks::BusyBlocks(const FunctionAllocation &F, const LiveBlocks &Live)
     : F(F), Live(Live) {
@@ -41,7 +37,7 @@ void BusyBlocks::findCalls(unsigned Index) {
   for (size_t I = 0; I < Slots.size(); ++I)
     if (Throughout || Live.Range.liveAt(Slots[I]))
       Calls.push_back({Slots[I], Masks[I], Index,
-                       position(Slots[I].getDeadSlot()) > B.Last});
+                       position(F, Slots[I].getDeadSlot()) > B.Last});
 }
 
 /// Takes a part that two live ranges have in common; returns from where on
@@ -102,11 +98,11 @@ size_t BusyBlocks::blockAt(int At, size_t Near) const {
 }
 
 /// Marks the blocks from \p From to \p Until as taken; the range is live in all
-/// of them. Returns from where on the last one says more. \p Near: a block from
-/// which to search; becomes the first one.
+/// of them. Returns the first slot where another overlap could change the last
+/// block's bits. \p Near: a block from which to search; becomes the first one.
 SlotIndex BusyBlocks::mark(TakenBlocks &T, SlotIndex From, SlotIndex Until,
                            size_t &Near) const {
-  const int Start = position(From), Stop = position(Until);
+  const int Start = position(F, From), Stop = position(F, Until);
   Near = blockAt(Start, Near);
   const auto I = static_cast<unsigned>(Near);
   const auto Last = static_cast<unsigned>(blockAt(Stop - 1, Near));
@@ -147,12 +143,12 @@ BusyBlocks::within(unsigned Index, MCRegister Reg) const {
     Taken.emplace_back(From, Until);
     return Until;
   });
-  auto C = std::lower_bound(
+  auto Next = std::lower_bound(
       Calls.begin(), Calls.end(), Index,
-      [](const Call &Each, unsigned Block) { return Each.Block < Block; });
-  for (; C != Calls.end() && C->Block == Index; ++C)
-    if (MachineOperand::clobbersPhysReg(C->Preserved, Reg))
-      Taken.emplace_back(C->At, C->At.getDeadSlot());
+      [](const Call &C, unsigned Block) { return C.Block < Block; });
+  for (; Next != Calls.end() && Next->Block == Index; ++Next)
+    if (MachineOperand::clobbersPhysReg(Next->Preserved, Reg))
+      Taken.emplace_back(Next->At, Next->At.getDeadSlot());
   std::sort(Taken.begin(), Taken.end());
   return Taken;
 }

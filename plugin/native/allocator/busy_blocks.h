@@ -47,7 +47,6 @@ private:
   std::vector<int> Begins; ///< of the blocks
   std::vector<BlockEnd> Ends;
 
-  int position(llvm::SlotIndex I) const;
   void findCalls(unsigned Index);
   size_t blockAt(int At, size_t Near) const;
   llvm::SlotIndex mark(TakenBlocks &T, llvm::SlotIndex From,

@@ -4,9 +4,7 @@
 
 #include "../llvm/live_range.h"
 #include "default_choice.h"
-#include "hint_recolouring.h"
 #include "region_finder.h"
-#include "split_edit.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/CalcSpillWeights.h"
 #include "llvm/CodeGen/LiveDebugVariables.h"
@@ -227,7 +225,7 @@ void FunctionAllocator::findRegions(RangeChoices &C,
     lookForRegions(C, Live);
 }
 
-/// As findRegions() where nobody needs to know the regions.
+/// As findRegions(), but only finds out whether there are regions.
 void FunctionAllocator::lookForRegions(RangeChoices &C,
                                        std::optional<LiveBlocks> &Live) {
   if (C.MaySplit || Advice.readsSpillCost())

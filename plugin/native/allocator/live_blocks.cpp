@@ -4,7 +4,7 @@
 
 #include "../llvm/live_range.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/CodeGen/LiveIntervals.h"
+#include "llvm/CodeGen/EdgeBundles.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/CodeGen/VirtRegMap.h"
@@ -15,9 +15,26 @@ using namespace llvm;
 
 namespace passpilot {
 
-/// The position of \p I in the function, 16 per instruction.
-static int position(const FunctionAllocation &F, SlotIndex I) {
-  return F.LIS.getSlotIndexes()->getZeroIndex().distance(I);
+static bool isPinned(const MachineBasicBlock &Block) {
+  return any_of(Block.successors(), [](const MachineBasicBlock *S) {
+    return S->isEHPad() || S->isInlineAsmBrIndirectTarget();
+  });
+}
+
+FunctionBlocks::FunctionBlocks(const FunctionAllocation &F,
+                               const EdgeBundles &Bundles)
+    : BlockNumbers(F.MF.getNumBlockIDs()),
+      JunctionNumbers(Bundles.getNumBundles()), Facts(F.MF.getNumBlockIDs()) {
+  for (const MachineBasicBlock &B : F.MF) {
+    BlockFacts &Its = Facts[static_cast<size_t>(B.getNumber())];
+    Its.Frequency = frequency(F, B);
+    Its.LoopDepth = loopDepth(F, B);
+    Its.Before = Bundles.getBundle(B.getNumber(), false);
+    Its.After = Bundles.getBundle(B.getNumber(), true);
+    Its.Pinned = isPinned(B);
+    if (const auto First = B.getFirstTerminator(); First != B.end())
+      Its.Terminator = F.LIS.getInstructionIndex(*First);
+  }
 }
 
 LiveBlocks::LiveBlocks(const FunctionAllocation &F, FunctionBlocks &Blocks,

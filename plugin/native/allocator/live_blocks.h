@@ -1,21 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The blocks in which a live range is live, with what it does there.
+// The blocks of a function, and those in which a live range is live, with what
+// it does there.
 
 #ifndef PASSPILOT_ALLOCATOR_LIVE_BLOCKS_H
 #define PASSPILOT_ALLOCATOR_LIVE_BLOCKS_H
 
-#include "function_blocks.h"
+#include "../llvm/function_allocation.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/CodeGen/LiveInterval.h"
+#include "llvm/CodeGen/MachineBasicBlock.h"
 
 #include <vector>
 
 namespace llvm {
+class EdgeBundles;
 class MachineInstr;
 } // namespace llvm
 
 namespace passpilot {
+
+struct BlockFacts {
+  double Frequency = 0;
+  llvm::SlotIndex Terminator; ///< the first one; invalid if there is none
+  unsigned LoopDepth = 0;
+  unsigned Before = 0, After = 0; ///< LLVM's edge bundles
+  /// No copy at the end would reach all successors: one is a landing pad, or a
+  /// target of inline assembly.
+  bool Pinned = false;
+};
+
+/// What splits need to know of a function's blocks. Allocation leaves the
+/// blocks as they are, so this is computed once per function.
+class FunctionBlocks {
+public:
+  FunctionBlocks(const FunctionAllocation &F, const llvm::EdgeBundles &Bundles);
+
+  const BlockFacts &of(const llvm::MachineBasicBlock &B) const {
+    return Facts[static_cast<size_t>(B.getNumber())];
+  }
+
+  // One live range at a time numbers its blocks and junctions here. Entries of
+  // earlier ranges stay: a reader checks that an entry is the range's own.
+  std::vector<unsigned> BlockNumbers;    ///< by LLVM's number of the block
+  std::vector<unsigned> JunctionNumbers; ///< by edge bundle
+
+private:
+  std::vector<BlockFacts> Facts;
+};
 
 /// What a reload and a spill cost, in the units of LLVM's RegAllocScore.
 constexpr double ReadCost = 4, WriteCost = 1;

@@ -19,24 +19,6 @@ using namespace llvm;
 
 namespace passpilot {
 
-std::string SplitRegion::name(const LiveBlocks &Live) const {
-  static constexpr const char *Names[] = {"loop", "block", "register", "gap"};
-  const int Block = Blocks.find_first();
-  return std::string(Names[static_cast<size_t>(Kind)]) + ":" +
-         std::to_string(Block < 0 ? 0 : Live.All[Block].Block->getNumber());
-}
-
-bool SplitRegion::contains(const LiveBlocks &Live, const MachineInstr &I,
-                           const LiveIntervals &LIS) const {
-  const MachineBasicBlock *B = I.getParent();
-  if (!Live.contains(B) || !Blocks[Live.indexOf(B)])
-    return false;
-  if (!First)
-    return true;
-  const SlotIndex At = LIS.getInstructionIndex(I);
-  return First->Index <= At && At <= Last->Index;
-}
-
 bool RegionBorder::close(SplitRegion &R, const TakenBlocks *Taken) {
   count(R);
   if (!R.Instructions || R.Blocks.all())

@@ -54,7 +54,7 @@ void RegionGrowth::lean(std::vector<double> &Bias, const BlockFlow &B,
 
 /// Weighs all junctions against their neighbours, as LLVM's spill placement
 /// does. One is weighed again only if a neighbour has changed.
-void RegionGrowth::settle(const BitVector &Taken) {
+void RegionGrowth::propagate(const BitVector &Taken) {
   std::fill(Sign.begin(), Sign.end(), 0);
   for (unsigned J = 0; J < Bias.size(); ++J)
     if (Bias[J] != 0)
@@ -84,7 +84,7 @@ BitVector RegionGrowth::grow(const BitVector &Taken) {
   for (unsigned I : Taken.set_bits())
     lean(Bias, Blocks[I],
          (isThrough(Blocks[I]) ? -1 : -2) * Blocks[I].Frequency);
-  settle(Taken);
+  propagate(Taken);
   BitVector Region(static_cast<unsigned>(Blocks.size()));
   for (unsigned I = 0; I < Blocks.size(); ++I) {
     const BlockFlow &B = Blocks[I];

@@ -35,7 +35,7 @@ private:
   /// What the blocks with accesses say of their junctions: above 0 if the value
   /// should be in the region's register there.
   std::vector<double> Untaken;
-  std::vector<double> Bias; ///< the same, with the taken blocks
+  std::vector<double> Bias; ///< Untaken, and what the taken blocks say
   /// By junction: 1 if the value should be in the region's register, -1 if not.
   std::vector<int> Sign;
   llvm::BitVector Unsettled; ///< junctions whose sign may change
@@ -43,7 +43,7 @@ private:
   void connect();
   static void lean(std::vector<double> &Bias, const BlockFlow &B, double By);
   void weigh(unsigned J, const llvm::BitVector &Taken);
-  void settle(const llvm::BitVector &Taken);
+  void propagate(const llvm::BitVector &Taken);
 };
 
 } // namespace passpilot

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The ways to split a live range: a region gets a register of its own, and
-// copies connect it with the rest.
+// Splits of live ranges: a region gets a register of its own, and copies
+// connect it with the rest.
 
 #ifndef PASSPILOT_ALLOCATOR_SPLIT_REGION_H
 #define PASSPILOT_ALLOCATOR_SPLIT_REGION_H
@@ -12,6 +12,10 @@
 
 #include <string>
 #include <vector>
+
+namespace llvm {
+class LiveRangeEdit;
+}
 
 namespace passpilot {
 
@@ -51,6 +55,13 @@ struct SplitRegion {
   bool contains(const LiveBlocks &Live, const llvm::MachineInstr &I,
                 const llvm::LiveIntervals &LIS) const;
 };
+
+/// Splits the range of \p Edit at a region: all its operands get one of two new
+/// registers, and copies connect them. LLVM's spiller needs the live interval
+/// of the original register, which therefore stays. Returns the register of the
+/// region.
+llvm::Register splitAt(const SplitRegion &R, const LiveBlocks &Live,
+                       const FunctionAllocation &F, llvm::LiveRangeEdit &Edit);
 
 } // namespace passpilot
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The live ranges that wait for a register, in the order of LLVM's greedy
-// allocator: unless somebody chooses another one, the first is next.
+// allocator. The first is next, unless the runner of ra-order chooses another.
 
 #ifndef PASSPILOT_ALLOCATOR_WAITING_RANGES_H
 #define PASSPILOT_ALLOCATOR_WAITING_RANGES_H

@@ -108,8 +108,8 @@ void bindInterference(nb::class_<MachineFunctionView> &Class) {
           [](MachineFunctionView &V) {
             return V.function().interference(V.asked()).work();
           },
-          "The number of live ranges read and segments visited so far to "
-          "maintain the graph.");
+          "The number of live ranges read or compared so far to maintain the "
+          "graph.");
 }
 
 } // namespace passpilot

@@ -5,8 +5,8 @@
 #include "core.h"
 #include "python_error.h"
 
-#include "../llvm/allocator_question.h"
 #include "../llvm/live_range.h"
+#include "../llvm/live_range_question.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/Target/TargetMachine.h"

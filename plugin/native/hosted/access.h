@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What may be changed in a module's IR at the moment, and what the running pass
+// Limits what the running pass may change in a module's IR, and notes what it
 // has changed.
 
 #ifndef PASSPILOT_HOSTED_ACCESS_H

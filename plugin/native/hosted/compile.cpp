@@ -6,8 +6,8 @@
 #include "setup.h"
 #include "target.h"
 
-#include "../llvm/compilation.h"
 #include "../llvm/decisions.h"
+#include "../llvm/inline_advisor.h"
 #include "../llvm/llvm_options.h"
 #include "../llvm/register_allocation.h"
 #include "../llvm/user_pass.h"
@@ -99,13 +99,8 @@ public:
       registerDecisions(PB, decisionsOf(O));
     if (O.Decisions.empty())
       return;
-    std::string Wrong;
-    auto Decided = DecisionFile::read(O.Decisions, Wrong);
-    if (!Decided)
-      throw InputError(Wrong);
-    registerDecisions(PB,
-                      std::make_shared<const DecisionFile>(std::move(*Decided)),
-                      /*GeneratesCode=*/false);
+    if (Error E = registerDecisions(PB, O.Decisions, /*GeneratesCode=*/false))
+      throw InputError(toString(std::move(E)));
   }
 
   void parse(const std::string &Text, const PipelineOptions &O) {
@@ -177,12 +172,12 @@ std::unique_ptr<TargetMachine> machineFor(const Triple &T,
                                           const passpilot::TargetOptions &O,
                                           std::vector<std::string> &Warnings) {
   if (T.getArch() != Triple::UnknownArch) {
-    auto Made = makeTarget(T, cpuOf(O), featuresOf(O), flagOptions(T),
-                           CodeGenOptLevel::None, {});
-    if (Made)
-      return std::move(*Made);
+    auto Machine = makeTarget(T, cpuOf(O), featuresOf(O), flagOptions(T),
+                              CodeGenOptLevel::None, {});
+    if (Machine)
+      return std::move(*Machine);
     Warnings.push_back("failed to create target machine for '" + T.str() +
-                       "': " + toString(Made.takeError()));
+                       "': " + toString(Machine.takeError()));
   } else if (!T.getArchName().empty() && T.getArchName() != "unknown") {
     throw InputError("triple " + T.str() +
                      ": expected an architecture that LLVM knows, got '" +

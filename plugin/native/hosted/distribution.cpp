@@ -8,11 +8,11 @@
 #include "llvm/Transforms/Scalar/LoopDistribute.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 
+#include <deque>
+
 using namespace llvm;
 
 namespace passpilot {
-
-AnalysisKey DistributionAnalysis::Key;
 
 namespace {
 
@@ -76,45 +76,41 @@ std::optional<DistributedLoop> distribute(LoopCopy &Copy, size_t Place,
 
 /// Counts the parts that LLVM can vectorize, and vectorizes the copy.
 void vectorizeParts(LoopCopy &Copy, std::vector<DistributedLoop> &All) {
-  std::vector<std::pair<Loop *, DistributedLoop *>> Owners;
-  std::vector<VectorizableLoop> Known;
+  std::deque<VectorizableLoop> Known; // its elements stay where they are
+  std::vector<std::pair<Loop *, VectorizableLoop *>> Open;
+  std::vector<DistributedLoop *> Owners;
   for (DistributedLoop &D : All)
     for (Loop *Part : D.Parts)
       if (auto Found = examined(Copy, *Part)) {
         ++D.Known.Vectorizable;
-        Owners.emplace_back(Part, &D);
-        Known.push_back(*Found);
+        Owners.push_back(&D);
+        Open.emplace_back(Part, &Known.emplace_back(*Found));
       }
-  std::vector<std::pair<Loop *, VectorizableLoop *>> Open;
-  for (auto [Owner, Each] : zip(Owners, Known))
-    Open.emplace_back(Owner.first, &Each);
   vectorize(Copy, Open);
-  for (auto [Owner, Each] : zip(Owners, Known))
-    Owner.second->Known.Vectorized += Each.Width > 1;
+  for (auto [Owner, Loop] : zip(Owners, Known))
+    Owner->Known.Vectorized += Loop.Width > 1;
 }
 
 } // namespace
 
-ByHeader<DistributableLoop>
-DistributionAnalysis::run(Function &F, FunctionAnalysisManager &FAM) {
-  return onCopy<DistributableLoop>(F, FAM, TM, [](LoopCopy &Copy) {
-    std::vector<DistributedLoop> All;
-    for (auto [Place, L] : Copy.innermost())
-      if (auto Found = distribute(Copy, Place, *L))
-        All.push_back(std::move(*Found));
-    for (DistributedLoop &D : All) {
-      D.Known.Parts = static_cast<unsigned>(D.Parts.size());
-      for (const Loop *Part : D.Parts)
-        D.Known.After += instructionsOf(*Part);
-    }
-    if (!All.empty())
-      vectorizeParts(Copy, All);
-    std::vector<std::pair<size_t, DistributableLoop>> Known;
-    Known.reserve(All.size());
-    for (const DistributedLoop &D : All)
-      Known.emplace_back(D.Place, D.Known);
-    return Known;
-  });
+std::vector<std::pair<size_t, DistributableLoop>>
+DistributableLoop::examine(LoopCopy &Copy) {
+  std::vector<DistributedLoop> All;
+  for (auto [Place, L] : Copy.innermost())
+    if (auto Found = distribute(Copy, Place, *L))
+      All.push_back(std::move(*Found));
+  for (DistributedLoop &D : All) {
+    D.Known.Parts = static_cast<unsigned>(D.Parts.size());
+    for (const Loop *Part : D.Parts)
+      D.Known.After += instructionsOf(*Part);
+  }
+  if (!All.empty())
+    vectorizeParts(Copy, All);
+  std::vector<std::pair<size_t, DistributableLoop>> Known;
+  Known.reserve(All.size());
+  for (const DistributedLoop &D : All)
+    Known.emplace_back(D.Place, D.Known);
+  return Known;
 }
 
 } // namespace passpilot

@@ -23,22 +23,12 @@ struct DistributableLoop {
   /// Whether the parts run only if a check of pointers and numbers before them
   /// allows it.
   bool Checked = false;
+
+  static std::vector<std::pair<size_t, DistributableLoop>>
+  examine(LoopCopy &Copy);
 };
 
-/// Loops that LLVM cannot distribute are not in the result.
-class DistributionAnalysis
-    : public llvm::AnalysisInfoMixin<DistributionAnalysis> {
-public:
-  using Result = ByHeader<DistributableLoop>;
-  /// \p TM: the target; may be null.
-  explicit DistributionAnalysis(llvm::TargetMachine *TM) : TM(TM) {}
-  Result run(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
-
-private:
-  llvm::TargetMachine *TM;
-  friend llvm::AnalysisInfoMixin<DistributionAnalysis>;
-  static llvm::AnalysisKey Key;
-};
+using DistributionAnalysis = LoopCopyAnalysis<DistributableLoop>;
 
 } // namespace passpilot
 

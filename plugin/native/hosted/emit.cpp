@@ -194,7 +194,7 @@ const char *nameOf(CodeGenFileType Type) {
   llvm_unreachable("all are named");
 }
 
-/// Tells LLVM's passes about the run-time libraries, as llc does.
+/// Adds what llc tells LLVM's passes about the run-time libraries.
 void addLibraries(legacy::PassManagerBase &PM, const Module &M,
                   const TargetMachine &TM, const EmitOptions &O) {
   const llvm::TargetOptions &T = TM.Options;
@@ -247,13 +247,13 @@ std::unique_ptr<TargetMachine> HostedModule::emitTarget(const EmitOptions &O) {
     throw InputError("optimization level: expected 0 to 3, got " +
                      std::to_string(O.OptLevel));
   const Triple &T = M->getTargetTriple();
-  auto Made =
+  auto Machine =
       makeTarget(T, cpuOf(O.Target), featuresOf(O.Target), machineOptions(T, O),
                  *Level, relocation(O.RelocationModel));
-  if (!Made)
+  if (!Machine)
     throw InputError(M->getModuleIdentifier() + ": " +
-                     toString(Made.takeError()));
-  TargetMachine &TM = **Made;
+                     toString(Machine.takeError()));
+  TargetMachine &TM = **Machine;
   if (auto Model = M->getCodeModel(); Model && !codegen::getExplicitCodeModel())
     TM.setCodeModel(*Model);
   if (auto Threshold = codegen::getExplicitLargeDataThreshold())
@@ -262,7 +262,7 @@ std::unique_ptr<TargetMachine> HostedModule::emitTarget(const EmitOptions &O) {
     TM.Options.FloatABIType = codegen::getFloatABIForCalls();
   TM.Options.ObjectFilenameForDebug = O.OutputName;
   TM.Options.VerifyArgABICompliance = false; // as llc: no front end
-  return std::move(*Made);
+  return std::move(*Machine);
 }
 
 Emitted HostedModule::emit(const EmitOptions &O, const Sessions &Asked,
@@ -290,7 +290,8 @@ Emitted HostedModule::emit(const EmitOptions &O, const Sessions &Asked,
         return sessionAt(Asked, P);
       }));
       Advised->Costs = O.Costs ? &Out.Costs : nullptr;
-      Advised->install(PM);
+      RegisterAllocation::install(
+          PM, [&](Module &) -> RegisterAllocation & { return *Advised; });
     }
     LastPass Codegen(PM, O.Frequencies ? &Out.Frequencies : nullptr);
     {

@@ -145,16 +145,16 @@ FunctionCopy::FunctionCopy(Function &F)
                   ": expected a function that can stand alone, got one that "
                   "names blocks of another");
   const SmallVector<char, 0> Bitcode = bitcodeOf(F);
-  auto Parsed = parseBitcodeFile(
+  auto Reread = parseBitcodeFile(
       MemoryBufferRef(StringRef(Bitcode.data(), Bitcode.size()), "copy"),
       *Context);
-  if (!Parsed)
+  if (!Reread)
     throw CompilationError("copy of function " + F.getName().str() + ": " +
-                           toString(Parsed.takeError()));
-  M = std::move(*Parsed);
-  for (Function &Each : *M)
-    if (!Each.isDeclaration())
-      Copy = &Each;
+                           toString(Reread.takeError()));
+  M = std::move(*Reread);
+  for (Function &Parsed : *M)
+    if (!Parsed.isDeclaration())
+      Copy = &Parsed;
 }
 
 } // namespace passpilot

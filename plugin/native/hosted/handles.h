@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The references that Python holds to a module's values. LLVM clears a
-// reference when its value is deleted, whoever deletes it.
+// reference when its value is deleted, also by LLVM's passes.
 
 #ifndef PASSPILOT_HOSTED_HANDLES_H
 #define PASSPILOT_HOSTED_HANDLES_H

@@ -10,7 +10,6 @@
 #include "function_copy.h"
 #include "setup.h"
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
 #include "llvm/Analysis/LoopInfo.h"
@@ -58,36 +57,43 @@ private:
   void prepareLoops();
 };
 
-/// By the headers of loops of the original function.
-template <typename T>
-using ByHeader = llvm::DenseMap<const llvm::BasicBlock *, T>;
+/// What LLVM's passes make of the innermost loops of a copy, by the headers of
+/// the original's loops. Loops of which nothing is known, or of a function that
+/// cannot be copied, are not in the result.
+///
+/// KnownT::examine() takes a LoopCopy; it returns the places of headers, each
+/// with what is known of the loop.
+template <typename KnownT>
+class LoopCopyAnalysis
+    : public llvm::AnalysisInfoMixin<LoopCopyAnalysis<KnownT>> {
+public:
+  using Result = llvm::DenseMap<const llvm::BasicBlock *, KnownT>;
+  /// \p TM: the target; may be null.
+  explicit LoopCopyAnalysis(llvm::TargetMachine *TM) : TM(TM) {}
 
-/// What \p Examine finds about the loops of a copy of \p F; it returns the
-/// places of headers, each with what is known of the loop. Nothing if \p F has
-/// no loops or cannot be copied.
-template <typename T>
-ByHeader<T> onCopy(
-    llvm::Function &F, llvm::FunctionAnalysisManager &FAM,
-    llvm::TargetMachine *TM,
-    llvm::function_ref<std::vector<std::pair<size_t, T>>(LoopCopy &)> Examine) {
-  ByHeader<T> Known;
-  if (FAM.getResult<llvm::LoopAnalysis>(F).empty())
-    return Known;
-  const OptionsInUse Used;
-  std::vector<std::pair<size_t, T>> Found;
-  try {
-    LoopCopy Copy(F, TM);
-    Found = Examine(Copy);
-  } catch (IRError &) {
+  Result run(llvm::Function &F, llvm::FunctionAnalysisManager &FAM) {
+    Result Known;
+    if (FAM.getResult<llvm::LoopAnalysis>(F).empty())
+      return Known;
+    std::vector<const llvm::BasicBlock *> Blocks;
+    for (const llvm::BasicBlock &B : F)
+      Blocks.push_back(&B);
+    const OptionsInUse Used;
+    try {
+      LoopCopy Copy(F, TM);
+      for (auto &[Place, Loop] : KnownT::examine(Copy))
+        Known[Blocks[Place]] = std::move(Loop);
+    } catch (IRError &) {
+      Known.clear();
+    }
     return Known;
   }
-  std::vector<const llvm::BasicBlock *> Blocks;
-  for (const llvm::BasicBlock &B : F)
-    Blocks.push_back(&B);
-  for (auto &[Place, Loop] : Found)
-    Known[Blocks[Place]] = std::move(Loop);
-  return Known;
-}
+
+private:
+  llvm::TargetMachine *TM;
+  friend llvm::AnalysisInfoMixin<LoopCopyAnalysis>;
+  static inline llvm::AnalysisKey Key;
+};
 
 } // namespace passpilot
 

@@ -32,9 +32,9 @@ BasicBlock &splitBefore(HostedModule &H, Instruction &I,
   checkMayChange(H, &F, Extent::Instructions, What);
   checkPosition(I, What);
   if (I.getParent()->isEntryBlock())
-    for (const Instruction &Each :
+    for (const Instruction &Next :
          make_range(I.getIterator(), I.getParent()->end()))
-      if (belongsToEntry(Each))
+      if (belongsToEntry(Next))
         refuse(What, &F, "a position after what the entry block must have",
                printed(I));
   BasicBlock *New =

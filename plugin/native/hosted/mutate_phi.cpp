@@ -29,13 +29,13 @@ Instruction &insertPhi(HostedModule &H, BasicBlock &B, Type &T,
   const Function &F = *B.getParent();
   checkMayChange(H, &F, Extent::Instructions, What);
   std::map<BasicBlock *, Value *> Values;
-  for (const Incoming &Each : In) {
-    if (Each.second->getParent() != &F)
-      refuse(What, &F, "blocks of the function", printedOperand(*Each.second));
-    checkIncoming(H, Each, T, What);
-    if (!Values.emplace(Each.second, Each.first).second)
+  for (const auto &[Value, From] : In) {
+    if (From->getParent() != &F)
+      refuse(What, &F, "blocks of the function", printedOperand(*From));
+    checkIncoming(H, {Value, From}, T, What);
+    if (!Values.emplace(From, Value).second)
       refuse(What, &F, "one value from each predecessor",
-             "two from " + printedOperand(*Each.second));
+             "two from " + printedOperand(*From));
   }
   std::vector<BasicBlock *> Edges(pred_begin(&B), pred_end(&B));
   for (BasicBlock *From : Edges)

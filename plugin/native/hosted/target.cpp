@@ -81,11 +81,11 @@ Processor processorOf(const std::string &Name) {
     throw InputError("-mcpu: expected native or a processor that LLVM knows, "
                      "got '" +
                      Name + "'");
-  auto Made = makeTarget(Triple(), P.Name, P.Attributes, flagOptions(Triple()),
-                         CodeGenOptLevel::Default, {});
-  cantFail(Made.takeError());
+  auto Chosen = makeTarget(Triple(), P.Name, P.Attributes,
+                           flagOptions(Triple()), CodeGenOptLevel::Default, {});
+  cantFail(Chosen.takeError());
   for (const SubtargetFeatureKV &F :
-       (*Made)->getMCSubtargetInfo()->getEnabledProcessorFeatures())
+       (*Chosen)->getMCSubtargetInfo()->getEnabledProcessorFeatures())
     if (Host.contains(F.Key))
       P.Features.push_back(F.Key);
   return P;

@@ -16,8 +16,6 @@ using namespace llvm;
 
 namespace passpilot {
 
-AnalysisKey VectorizationAnalysis::Key;
-
 namespace {
 
 /// The number \p Key of a remark; 1 if it has none. A scalable width counts as
@@ -158,23 +156,21 @@ void vectorize(LoopCopy &Copy,
   Copy.OnRemark = nullptr;
 }
 
-ByHeader<VectorizableLoop>
-VectorizationAnalysis::run(Function &F, FunctionAnalysisManager &FAM) {
-  return onCopy<VectorizableLoop>(F, FAM, TM, [](LoopCopy &Copy) {
-    std::vector<std::pair<size_t, VectorizableLoop>> All;
-    std::vector<Loop *> Loops;
-    for (auto [Place, L] : Copy.innermost())
-      if (auto Found = examined(Copy, *L)) {
-        All.emplace_back(Place, *Found);
-        Loops.push_back(L);
-      }
-    std::vector<std::pair<Loop *, VectorizableLoop *>> Open;
-    for (auto [L, Known] : zip(Loops, All))
-      Open.emplace_back(L, &Known.second);
-    if (!Open.empty())
-      vectorize(Copy, Open);
-    return All;
-  });
+std::vector<std::pair<size_t, VectorizableLoop>>
+VectorizableLoop::examine(LoopCopy &Copy) {
+  std::vector<std::pair<size_t, VectorizableLoop>> All;
+  std::vector<Loop *> Loops;
+  for (auto [Place, L] : Copy.innermost())
+    if (auto Found = examined(Copy, *L)) {
+      All.emplace_back(Place, *Found);
+      Loops.push_back(L);
+    }
+  std::vector<std::pair<Loop *, VectorizableLoop *>> Open;
+  for (auto [L, Known] : zip(Loops, All))
+    Open.emplace_back(L, &Known.second);
+  if (!Open.empty())
+    vectorize(Copy, Open);
+  return All;
 }
 
 } // namespace passpilot

@@ -33,31 +33,21 @@ struct VectorizableLoop {
   /// Loads and stores by the distance between iterations.
   unsigned Consecutive = 0, Reversed = 0, Strided = 0, Invariant = 0,
            Irregular = 0;
-  uint64_t Bytes = 0; ///< of memory that one iteration goes on by
+  uint64_t Bytes = 0; ///< of memory between two iterations
+
+  static std::vector<std::pair<size_t, VectorizableLoop>>
+  examine(LoopCopy &Copy);
 };
 
-/// What there is to know of an innermost loop of a copy, but for LLVM's choice;
-/// nothing if LLVM cannot vectorize it.
+/// What LLVM knows of an innermost loop of a copy, without its choice; nothing
+/// if it cannot vectorize the loop.
 std::optional<VectorizableLoop> examined(LoopCopy &Copy, llvm::Loop &L);
 /// Vectorizes the loops of a copy, and writes LLVM's choices for \p Loops.
 void vectorize(
     LoopCopy &Copy,
     llvm::ArrayRef<std::pair<llvm::Loop *, VectorizableLoop *>> Loops);
 
-/// Loops that LLVM cannot vectorize are not in the result.
-class VectorizationAnalysis
-    : public llvm::AnalysisInfoMixin<VectorizationAnalysis> {
-public:
-  using Result = ByHeader<VectorizableLoop>;
-  /// \p TM: the target; may be null.
-  explicit VectorizationAnalysis(llvm::TargetMachine *TM) : TM(TM) {}
-  Result run(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
-
-private:
-  llvm::TargetMachine *TM;
-  friend llvm::AnalysisInfoMixin<VectorizationAnalysis>;
-  static llvm::AnalysisKey Key;
-};
+using VectorizationAnalysis = LoopCopyAnalysis<VectorizableLoop>;
 
 } // namespace passpilot
 

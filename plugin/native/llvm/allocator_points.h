@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The four decision points of the advised register allocator, and the numbers
-// of their features. The Python twin is features/llvm/allocator.py.
+// The four decision points of the advised register allocator. The Python twin
+// is features/llvm/allocator.py.
 
 #ifndef PASSPILOT_LLVM_ALLOCATOR_POINTS_H
 #define PASSPILOT_LLVM_ALLOCATOR_POINTS_H
@@ -17,74 +17,79 @@ constexpr int64_t AllocatorColumns = 32;
 enum class AllocatorAction : int64_t { Assign, Evict, Split, Spill, Wait };
 constexpr int64_t AllocatorActions = 5;
 
-enum class OrderFeature : size_t {
-  Mask,
-  Size,
-  Weight,
-  IsLocal,
-  IsHinted,
-  IsSplit,
-  HasWaited,
-  ClassSize,
-  Instructions,
-  Priority,
-  Waiting
-};
+// The features of the points, the mask first: each one's name here, its name in
+// its point, its type, and the number of its columns.
+#define PASSPILOT_ORDER_FEATURES(FEATURE)                                      \
+  FEATURE(Mask, mask, Int64, AllocatorColumns)                                 \
+  FEATURE(Size, size, Int64, AllocatorColumns)                                 \
+  FEATURE(Weight, weight, Float, AllocatorColumns)                             \
+  FEATURE(IsLocal, is_local, Int64, AllocatorColumns)                          \
+  FEATURE(IsHinted, is_hinted, Int64, AllocatorColumns)                        \
+  FEATURE(IsSplit, is_split, Int64, AllocatorColumns)                          \
+  FEATURE(HasWaited, has_waited, Int64, AllocatorColumns)                      \
+  FEATURE(ClassSize, class_size, Int64, AllocatorColumns)                      \
+  FEATURE(Instructions, instructions, Int64, AllocatorColumns)                 \
+  FEATURE(Priority, priority, Int64, AllocatorColumns)                         \
+  FEATURE(Waiting, waiting, Int64, 1)
 
-enum class ActionFeature : size_t {
-  Mask,
-  Size,
-  Weight,
-  IsLocal,
-  IsHinted,
-  Generation,
-  HasWaited,
-  Evictions,
-  ClassSize,
-  Instructions,
-  SpillCost,
-  FreeRegisters,
-  FreeHint,
-  EvictableRegisters,
-  CheapestEviction,
-  Splits,
-  SplitGain
-};
+#define PASSPILOT_ACTION_FEATURES(FEATURE)                                     \
+  FEATURE(Mask, mask, Int64, AllocatorActions)                                 \
+  FEATURE(Size, size, Int64, 1)                                                \
+  FEATURE(Weight, weight, Float, 1)                                            \
+  FEATURE(IsLocal, is_local, Int64, 1)                                         \
+  FEATURE(IsHinted, is_hinted, Int64, 1)                                       \
+  FEATURE(Generation, generation, Int64, 1)                                    \
+  FEATURE(HasWaited, has_waited, Int64, 1)                                     \
+  FEATURE(Evictions, evictions, Int64, 1)                                      \
+  FEATURE(ClassSize, class_size, Int64, 1)                                     \
+  FEATURE(Instructions, instructions, Int64, 1)                                \
+  FEATURE(SpillCost, spill_cost, Float, 1)                                     \
+  FEATURE(FreeRegisters, free_registers, Int64, 1)                             \
+  FEATURE(FreeHint, free_hint, Int64, 1)                                       \
+  FEATURE(EvictableRegisters, evictable_registers, Int64, 1)                   \
+  FEATURE(CheapestEviction, cheapest_eviction, Float, 1)                       \
+  FEATURE(Splits, splits, Int64, 1)                                            \
+  FEATURE(SplitGain, split_gain, Float, 1)
 
-enum class ColourFeature : size_t {
-  Mask,
-  IsFree,
-  IsHint,
-  IsWanted,
-  IsCalleeSaved,
-  IsInUse,
-  EncodingCost,
-  Interferences,
-  MaxWeight,
-  BrokenHints,
-  Evicting,
-  Size,
-  Weight,
-  ClassSize
-};
+#define PASSPILOT_COLOUR_FEATURES(FEATURE)                                     \
+  FEATURE(Mask, mask, Int64, AllocatorColumns)                                 \
+  FEATURE(IsFree, is_free, Int64, AllocatorColumns)                            \
+  FEATURE(IsHint, is_hint, Int64, AllocatorColumns)                            \
+  FEATURE(IsWanted, is_wanted, Int64, AllocatorColumns)                        \
+  FEATURE(IsCalleeSaved, is_callee_saved, Int64, AllocatorColumns)             \
+  FEATURE(IsInUse, is_in_use, Int64, AllocatorColumns)                         \
+  FEATURE(EncodingCost, encoding_cost, Int64, AllocatorColumns)                \
+  FEATURE(Interferences, interferences, Int64, AllocatorColumns)               \
+  FEATURE(MaxWeight, max_weight, Float, AllocatorColumns)                      \
+  FEATURE(BrokenHints, broken_hints, Int64, AllocatorColumns)                  \
+  FEATURE(Evicting, evicting, Int64, 1)                                        \
+  FEATURE(Size, size, Int64, 1)                                                \
+  FEATURE(Weight, weight, Float, 1)                                            \
+  FEATURE(ClassSize, class_size, Int64, 1)
 
-enum class SplitFeature : size_t {
-  Mask,
-  Kind,
-  Gain,
-  Work,
-  CopyCost,
-  Copies,
-  Instructions,
-  Blocks,
-  LoopDepth,
-  HasFreeRegister,
-  Defines,
-  Size,
-  Weight,
-  SpillCost,
-  Generation
-};
+#define PASSPILOT_SPLIT_FEATURES(FEATURE)                                      \
+  FEATURE(Mask, mask, Int64, AllocatorColumns)                                 \
+  FEATURE(Kind, kind, Int64, AllocatorColumns)                                 \
+  FEATURE(Gain, gain, Float, AllocatorColumns)                                 \
+  FEATURE(Work, work, Float, AllocatorColumns)                                 \
+  FEATURE(CopyCost, copy_cost, Float, AllocatorColumns)                        \
+  FEATURE(Copies, copies, Int64, AllocatorColumns)                             \
+  FEATURE(Instructions, instructions, Int64, AllocatorColumns)                 \
+  FEATURE(Blocks, blocks, Int64, AllocatorColumns)                             \
+  FEATURE(LoopDepth, loop_depth, Int64, AllocatorColumns)                      \
+  FEATURE(HasFreeRegister, has_free_register, Int64, AllocatorColumns)         \
+  FEATURE(Defines, defines, Int64, AllocatorColumns)                           \
+  FEATURE(Size, size, Int64, 1)                                                \
+  FEATURE(Weight, weight, Float, 1)                                            \
+  FEATURE(SpillCost, spill_cost, Float, 1)                                     \
+  FEATURE(Generation, generation, Int64, 1)
+
+#define PASSPILOT_NAME(Name, ...) Name,
+enum class OrderFeature : size_t { PASSPILOT_ORDER_FEATURES(PASSPILOT_NAME) };
+enum class ActionFeature : size_t { PASSPILOT_ACTION_FEATURES(PASSPILOT_NAME) };
+enum class ColourFeature : size_t { PASSPILOT_COLOUR_FEATURES(PASSPILOT_NAME) };
+enum class SplitFeature : size_t { PASSPILOT_SPLIT_FEATURES(PASSPILOT_NAME) };
+#undef PASSPILOT_NAME
 
 const Point &orderPoint();
 const Point &actionPoint();

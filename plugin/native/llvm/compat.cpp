@@ -5,6 +5,7 @@
 #include "compat.h"
 
 #include "version.h"
+#include "llvm/CodeGen/RegAllocRegistry.h"
 #include "llvm/Config/llvm-config.h"
 
 #if LLVM_VERSION_MAJOR != PASSPILOT_LLVM_MAJOR
@@ -40,7 +41,27 @@ template struct Open<FunctionDelegate, &MachineFunction::TheDelegate>;
 template struct Open<RegisterDelegates, &MachineRegisterInfo::TheDelegates>;
 template struct Open<Instrumentation, &PassBuilder::PIC>;
 
+/// The option, whatever else its template arguments are.
+template <typename OptionT> OptionT *registered(StringRef Name) {
+  return dynamic_cast<OptionT *>(cl::getRegisteredOptions().lookup(Name));
+}
+
 } // namespace
+
+template <typename T> cl::opt<T> *optionOf(StringRef Name) {
+  return registered<cl::opt<T>>(Name);
+}
+template cl::opt<bool> *optionOf(StringRef);
+template cl::opt<unsigned> *optionOf(StringRef);
+template cl::opt<float> *optionOf(StringRef);
+template cl::opt<std::string> *optionOf(StringRef);
+
+FunctionPass *(*chosenAllocator())() {
+  using Option = cl::opt<RegisterRegAlloc::FunctionPassCtor, false,
+                         RegisterPassParser<RegisterRegAlloc>>;
+  const auto *O = registered<Option>("regalloc");
+  return O ? O->getValue() : nullptr;
+}
 
 MachineFunction::Delegate *delegateOf(const MachineFunction &MF) {
   return MF.*member(FunctionDelegate());

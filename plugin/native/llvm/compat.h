@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Everything that depends on the internals of one LLVM version. To support
-// another LLVM, start here: if it renames a member, compat.cpp does not
-// compile; if it changes a model of the register allocator,
-// release_advisors.cpp reports it at run time.
+// All use of LLVM's internals: private members, protected lists of passes, the
+// types of options. To support another LLVM, start here: if it renames a
+// member, this does not compile; if it changes a model of the register
+// allocator, release_advisors.cpp reports it at run time.
 
 #ifndef PASSPILOT_LLVM_COMPAT_H
 #define PASSPILOT_LLVM_COMPAT_H
@@ -18,6 +18,8 @@
 #include "llvm/CodeGen/RegAllocPriorityAdvisor.h"
 #include "llvm/MC/MCRegister.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
 
 #include <cstddef>
 #include <memory>
@@ -25,7 +27,32 @@
 
 namespace passpilot {
 
-/// Who is notified of changes of a machine function; may be null.
+/// LLVM's option \p Name; null if there is none of type T, which is bool,
+/// unsigned, float or std::string.
+template <typename T> llvm::cl::opt<T> *optionOf(llvm::StringRef Name);
+
+/// The allocator that -regalloc names; null without the option.
+llvm::FunctionPass *(*chosenAllocator())();
+
+/// A pass manager's list of passes.
+template <typename PassManagerT> struct PassList : PassManagerT {
+  static auto list() { return &PassList::Passes; }
+};
+template <> struct PassList<llvm::LoopPassManager> : llvm::LoopPassManager {
+  static auto list() { return &PassList::LoopPasses; }
+  static auto nests() { return &PassList::IsLoopNestPass; }
+};
+
+/// Appends a pass that names itself; LLVM's addPass() would name all passes of
+/// one C++ class alike.
+template <typename PassManagerT, typename PassT>
+void appendPass(PassManagerT &PM, std::unique_ptr<PassT> P) {
+  (PM.*PassList<PassManagerT>::list()).push_back(std::move(P));
+  if constexpr (std::is_same_v<PassManagerT, llvm::LoopPassManager>)
+    (PM.*PassList<PassManagerT>::nests()).push_back(false);
+}
+
+/// The observer of a machine function's changes; may be null.
 llvm::MachineFunction::Delegate *delegateOf(const llvm::MachineFunction &MF);
 /// The number of delegates that are notified of new virtual registers.
 size_t delegateCount(const llvm::MachineRegisterInfo &MRI);

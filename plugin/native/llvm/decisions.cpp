@@ -9,6 +9,7 @@
 #include "llvm/Transforms/Utils/LoopUtils.h"
 
 #include <functional>
+#include <memory>
 
 using namespace llvm;
 
@@ -33,11 +34,11 @@ public:
           D && D->NoOutline && !F.isDeclaration())
         F.addFnAttr("nooutline");
     if (GeneratesCode)
-      for (const std::string &Each : Unit->Options)
-        if (!setUnlessGiven(Each))
+      for (const std::string &Option : Unit->Options)
+        if (!setUnlessGiven(Option))
           M.getContext().emitError("decisions for " + Unit->Name +
                                    ": expected an option of LLVM's, got '" +
-                                   Each + "'");
+                                   Option + "'");
     if (Unit->Pipeline.empty())
       return PreservedAnalyses::all();
     ModulePassManager Inner;
@@ -85,7 +86,7 @@ private:
   FindUnit Find;
 };
 
-/// Tells LLVM's unrolling what is decided about innermost loops.
+/// Marks innermost loops with the unroll counts that are decided.
 class DecidedUnrollPass : public PassInfoMixin<DecidedUnrollPass> {
 public:
   explicit DecidedUnrollPass(FindUnit Find) : Find(std::move(Find)) {}
@@ -142,14 +143,19 @@ void registerUnits(PassBuilder &PB, const FindUnit &Find, bool GeneratesCode) {
 
 } // namespace
 
-void registerDecisions(PassBuilder &PB,
-                       const std::shared_ptr<const DecisionFile> &File,
-                       bool GeneratesCode) {
+Error registerDecisions(PassBuilder &PB, const std::string &Path,
+                        bool GeneratesCode) {
+  std::string Wrong;
+  auto Read = DecisionFile::read(Path, Wrong);
+  if (!Read)
+    return createStringError(Wrong);
+  auto File = std::make_shared<const DecisionFile>(std::move(*Read));
   const FindUnit Find = [File](const Module &M) {
     return File->find(M.getSourceFileName());
   };
   registerFunctions(PB, Find);
   registerUnits(PB, Find, GeneratesCode);
+  return Error::success();
 }
 
 void registerDecisions(PassBuilder &PB, UnitDecisions Decided) {

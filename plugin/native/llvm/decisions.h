@@ -9,17 +9,14 @@
 #include "../runtime/decision_file.h"
 #include "llvm/Passes/PassBuilder.h"
 
-#include <memory>
-
 namespace passpilot {
 
-/// Lets the pipelines that \p PB builds end with what \p File decides for their
-/// module. \p PB must outlive the pipelines, as it does in LLVM's tools.
-/// \p GeneratesCode: the tool generates code next, so that LLVM's options for
-/// it are set, for the whole process.
-void registerDecisions(llvm::PassBuilder &PB,
-                       const std::shared_ptr<const DecisionFile> &File,
-                       bool GeneratesCode);
+/// Lets the pipelines that \p PB builds apply what the decision file \p Path
+/// says of their module. \p PB must outlive the pipelines, as it does in LLVM's
+/// tools. \p GeneratesCode: the tool generates code next, so that LLVM's
+/// options for it are set, for the whole process.
+llvm::Error registerDecisions(llvm::PassBuilder &PB, const std::string &Path,
+                              bool GeneratesCode);
 
 /// The same for every module; the options are the caller's to set.
 void registerDecisions(llvm::PassBuilder &PB, UnitDecisions Decided);

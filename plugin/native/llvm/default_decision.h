@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // LLVM's default inlining decision for a call site, without its remarks:
-// remarks must report what happened, not what would have happened.
+// they would report a decision that the runner may overrule.
 
 #ifndef PASSPILOT_LLVM_DEFAULT_DECISION_H
 #define PASSPILOT_LLVM_DEFAULT_DECISION_H

@@ -43,37 +43,27 @@ ExtensionPoint point(const char *Name, PassLevel Level,
 }
 
 const std::vector<ExtensionPoint> &points() {
-  using PB = PassBuilder;
+#define POINT(Level, Name, Callback)                                           \
+  point<Level##PassManager>(Name, PassLevel::Level,                            \
+                            &PassBuilder::register##Callback##EPCallback)
   static const std::vector<ExtensionPoint> All = {
-      point<ModulePassManager>("pipeline-start", PassLevel::Module,
-                               &PB::registerPipelineStartEPCallback),
-      point<ModulePassManager>(
-          "pipeline-early-simplification", PassLevel::Module,
-          &PB::registerPipelineEarlySimplificationEPCallback),
-      point<FunctionPassManager>("peephole", PassLevel::Function,
-                                 &PB::registerPeepholeEPCallback),
-      point<CGSCCPassManager>("cgscc-optimizer-late", PassLevel::CGSCC,
-                              &PB::registerCGSCCOptimizerLateEPCallback),
-      point<LoopPassManager>("late-loop-optimizations", PassLevel::Loop,
-                             &PB::registerLateLoopOptimizationsEPCallback),
-      point<LoopPassManager>("loop-optimizer-end", PassLevel::Loop,
-                             &PB::registerLoopOptimizerEndEPCallback),
-      point<FunctionPassManager>("scalar-optimizer-late", PassLevel::Function,
-                                 &PB::registerScalarOptimizerLateEPCallback),
-      point<ModulePassManager>("optimizer-early", PassLevel::Module,
-                               &PB::registerOptimizerEarlyEPCallback),
-      point<FunctionPassManager>("vectorizer-start", PassLevel::Function,
-                                 &PB::registerVectorizerStartEPCallback),
-      point<FunctionPassManager>("vectorizer-end", PassLevel::Function,
-                                 &PB::registerVectorizerEndEPCallback),
-      point<ModulePassManager>("optimizer-last", PassLevel::Module,
-                               &PB::registerOptimizerLastEPCallback),
-      point<ModulePassManager>(
-          "full-link-time-optimization-early", PassLevel::Module,
-          &PB::registerFullLinkTimeOptimizationEarlyEPCallback),
-      point<ModulePassManager>(
-          "full-link-time-optimization-last", PassLevel::Module,
-          &PB::registerFullLinkTimeOptimizationLastEPCallback)};
+      POINT(Module, "pipeline-start", PipelineStart),
+      POINT(Module, "pipeline-early-simplification",
+            PipelineEarlySimplification),
+      POINT(Function, "peephole", Peephole),
+      POINT(CGSCC, "cgscc-optimizer-late", CGSCCOptimizerLate),
+      POINT(Loop, "late-loop-optimizations", LateLoopOptimizations),
+      POINT(Loop, "loop-optimizer-end", LoopOptimizerEnd),
+      POINT(Function, "scalar-optimizer-late", ScalarOptimizerLate),
+      POINT(Module, "optimizer-early", OptimizerEarly),
+      POINT(Function, "vectorizer-start", VectorizerStart),
+      POINT(Function, "vectorizer-end", VectorizerEnd),
+      POINT(Module, "optimizer-last", OptimizerLast),
+      POINT(Module, "full-link-time-optimization-early",
+            FullLinkTimeOptimizationEarly),
+      POINT(Module, "full-link-time-optimization-last",
+            FullLinkTimeOptimizationLast)};
+#undef POINT
   return All;
 }
 

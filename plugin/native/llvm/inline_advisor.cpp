@@ -3,7 +3,6 @@
 #include "inline_advisor.h"
 
 #include "call_site.h"
-#include "compilation.h"
 #include "llvm_options.h"
 #include "points.h"
 #include "llvm/Analysis/AssumptionCache.h"
@@ -258,7 +257,7 @@ bool InlineAdvisor::mayRefuse(CallBase &CB) {
   // Callers that call themselves, or that want it, have a limited stack.
   if (!Facts.allocates(Callee))
     return false;
-  return limitsInlinedStack() ||
+  return isGiven("inline-max-stacksize") ||
          Caller.hasFnAttribute(
              InlineConstants::MaxInlineStackSizeAttributeName) ||
          any_of(Caller.users(), [&](const User *U) {

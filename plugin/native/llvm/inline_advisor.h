@@ -2,7 +2,7 @@
 //
 // LLVM's ML inline advisor, rebuilt around passpilot's sessions. It asks about
 // the same call sites as llvm::MLInlineAdvisor with the same values, but it
-// computes only those features that somebody reads.
+// computes only the features that are read.
 
 #ifndef PASSPILOT_LLVM_INLINE_ADVISOR_H
 #define PASSPILOT_LLVM_INLINE_ADVISOR_H
@@ -71,6 +71,28 @@ private:
                                                  const Outcome &Early);
   std::unique_ptr<llvm::InlineAdvice> askDefault(llvm::CallBase &CB,
                                                  const Outcome &Early = {});
+};
+
+/// Makes \p Inline the inline advisor of \p M's compilation on this thread
+/// while the object lives. LLVM's factory of inline advisors is a plain
+/// function of the module, so the compilation is looked up by module and
+/// thread. A policy may compile another module on the same thread meanwhile.
+class Compilation {
+public:
+  Compilation(llvm::Module &M, llvm::ModuleAnalysisManager &MAM,
+              passpilot::Session &Inline);
+  ~Compilation();
+  Compilation(const Compilation &) = delete;
+
+  /// LLVM's factory of inline advisors; null if the module has no
+  /// Compilation.
+  static llvm::InlineAdvisor *advisor(llvm::Module &M,
+                                      llvm::FunctionAnalysisManager &FAM,
+                                      llvm::InlineParams Params,
+                                      llvm::InlineContext Context);
+
+private:
+  llvm::Module &M;
 };
 
 } // namespace passpilot

@@ -3,8 +3,10 @@
 #include "interference.h"
 
 #include "compat.h"
+#include "live_range.h"
 #include "llvm/CodeGen/LiveInterval.h"
-#include "llvm/CodeGen/LiveIntervals.h"
+#include "llvm/CodeGen/LiveIntervalUnion.h"
+#include "llvm/CodeGen/LiveRegMatrix.h"
 #include "llvm/CodeGen/RegisterClassInfo.h"
 #include "llvm/CodeGen/TargetRegisterInfo.h"
 #include "llvm/CodeGen/VirtRegMap.h"
@@ -41,7 +43,10 @@ const LiveInterval *liveRange(const FunctionAllocation &F, Register Reg) {
 //===-- The graph ---------------------------------------------------------===//
 
 InterferenceGraph::InterferenceGraph(const FunctionAllocation &F)
-    : F(F), Index(F.LIS.getSlotIndexes()->getZeroIndex()) {}
+    : F(F), InBlock(F.MF.getNumBlockIDs()), Starts(F.MF.getNumBlockIDs()) {
+  for (const MachineBasicBlock &B : F.MF)
+    Starts[B.getNumber()] = position(F, F.LIS.getMBBStartIdx(&B));
+}
 
 const RangeState *InterferenceGraph::find(unsigned Number) const {
   return Number < Nodes.size() ? Nodes[Number].get() : nullptr;
@@ -57,9 +62,17 @@ void InterferenceGraph::update(ArrayRef<unsigned> Numbers) {
     findNeighbours(Number);
 }
 
-void InterferenceGraph::renumbered(SlotIndex From, SlotIndex Until,
+/// LLVM renumbers a run of neighbours: it ends before the first block behind \p
+/// B whose number is unchanged.
+void InterferenceGraph::renumbered(const MachineBasicBlock &B,
                                    RegisterSet &Touched) {
-  Index.renumbered(From, Until, [&](unsigned N) { Touched.insert(N); });
+  for (const MachineBasicBlock *Next = &B; Next; Next = Next->getNextNode()) {
+    const int Now = position(F, F.LIS.getMBBStartIdx(Next));
+    if (std::exchange(Starts[Next->getNumber()], Now) == Now && Next != &B)
+      return;
+    for (unsigned Number : InBlock[Next->getNumber()])
+      Touched.insert(Number);
+  }
 }
 
 RangeState stateOf(const FunctionAllocation &F, const LiveInterval &LI) {
@@ -71,7 +84,7 @@ RangeState stateOf(const FunctionAllocation &F, const LiveInterval &LI) {
 
 /// Reads the range. Returns true if its neighbours must be searched again.
 bool InterferenceGraph::readNode(unsigned Number) {
-  ++Reads;
+  ++Work;
   const LiveInterval *LI = liveRange(F, registerOf(Number));
   if (!LI) {
     removeNode(Number);
@@ -94,13 +107,10 @@ bool InterferenceGraph::readNode(unsigned Number) {
   if (std::equal(LI->begin(), LI->end(), N->Segments.begin(), N->Segments.end(),
                  Same))
     return Reclassed;
-  for (const Segment &S : N->Segments)
-    Index.erase(S, Number);
   N->Segments.clear();
-  for (const LiveRange::Segment &S : *LI) {
+  for (const LiveRange::Segment &S : *LI)
     N->Segments.emplace_back(S.start, S.end);
-    Index.insert(N->Segments.back(), Number);
-  }
+  setBlocks(Number, blocks(F, *LI));
   return true;
 }
 
@@ -110,21 +120,44 @@ void InterferenceGraph::removeNode(unsigned Number) {
   const std::vector<unsigned> Neighbours = Nodes[Number]->Neighbours;
   for (unsigned Other : Neighbours)
     unlink(Number, Other);
-  for (const Segment &S : Nodes[Number]->Segments)
-    Index.erase(S, Number);
+  setBlocks(Number, {});
   Nodes[Number].reset();
   Journal.emplace_back(Number, Number);
+}
+
+void InterferenceGraph::setBlocks(unsigned Number,
+                                  std::vector<int64_t> Blocks) {
+  Node &N = *Nodes[Number];
+  for (int64_t B : N.Blocks)
+    llvm::erase(InBlock[B], Number);
+  N.Blocks = std::move(Blocks);
+  for (int64_t B : N.Blocks)
+    InBlock[B].push_back(Number);
+}
+
+bool InterferenceGraph::Node::overlaps(const Node &O) const {
+  auto I = Segments.begin(), J = O.Segments.begin();
+  while (I != Segments.end() && J != O.Segments.end())
+    if (I->second <= J->first)
+      ++I;
+    else if (J->second <= I->first)
+      ++J;
+    else
+      return true;
+  return false;
 }
 
 void InterferenceGraph::findNeighbours(unsigned Number) {
   const Node &N = *Nodes[Number];
   std::vector<unsigned> Now;
-  for (const Segment &S : N.Segments)
-    Index.overlapping(S, [&](unsigned Other) { Now.push_back(Other); });
+  for (int64_t B : N.Blocks)
+    Now.insert(Now.end(), InBlock[B].begin(), InBlock[B].end());
+  Work += Now.size();
   std::sort(Now.begin(), Now.end());
   Now.erase(std::unique(Now.begin(), Now.end()), Now.end());
   llvm::erase_if(Now, [&](unsigned Other) {
-    return Other == Number || !shareRegisters(N.Class, Nodes[Other]->Class);
+    return Other == Number || !shareRegisters(N.Class, Nodes[Other]->Class) ||
+           !N.overlaps(*Nodes[Other]);
   });
   std::vector<unsigned> Gone, Come;
   std::set_difference(N.Neighbours.begin(), N.Neighbours.end(), Now.begin(),
@@ -282,24 +315,14 @@ void InterferenceTracker::noteOperands(const MachineInstr &I) {
 /// \p I has no operands yet; the next question reads them.
 void InterferenceTracker::MF_HandleInsertion(MachineInstr &I) {
   Inserted.insert(&I);
+  Edited.insert(I.getParent());
   if (Before)
     Before->MF_HandleInsertion(I);
 }
 
 void InterferenceTracker::MF_HandleRemoval(MachineInstr &I) {
   noteOperands(I);
-  if (Inserted.erase(&I)) {
-    // The instruction may have made LLVM renumber its neighbours.
-    const MachineInstr *Last = I.getPrevNode(), *Next = I.getNextNode();
-    while (Last && F.LIS.isNotInMIMap(*Last))
-      Last = Last->getPrevNode();
-    while (Next && F.LIS.isNotInMIMap(*Next))
-      Next = Next->getNextNode();
-    const MachineBasicBlock *B = I.getParent();
-    Removed.emplace_back(
-        Last ? F.LIS.getInstructionIndex(*Last) : F.LIS.getMBBStartIdx(B),
-        Next ? F.LIS.getInstructionIndex(*Next) : F.LIS.getMBBEndIdx(B));
-  }
+  Inserted.erase(&I);
   if (Before)
     Before->MF_HandleRemoval(I);
 }
@@ -311,20 +334,15 @@ void InterferenceTracker::MF_HandleChangeDesc(MachineInstr &I,
     Before->MF_HandleChangeDesc(I, D);
 }
 
-/// Notes the registers of instructions that were inserted or removed since the
-/// last question, and the ranges that grew or shrank by renumbering.
+/// Notes the registers of instructions that were inserted since the last
+/// question, and the ranges whose size that has changed.
 void InterferenceTracker::takeInserted() {
-  for (const MachineInstr *I : Inserted) {
+  for (const MachineInstr *I : Inserted)
     noteOperands(*I);
-    if (F.LIS.isNotInMIMap(*I))
-      continue;
-    const SlotIndex At = F.LIS.getInstructionIndex(*I);
-    Graph.renumbered(At, At, Noted);
-  }
-  for (const auto &[From, Until] : Removed)
-    Graph.renumbered(From, Until, Noted);
+  for (const MachineBasicBlock *B : Edited)
+    Graph.renumbered(*B, Noted);
   Inserted.clear();
-  Removed.clear();
+  Edited.clear();
 }
 
 void InterferenceTracker::dropFromQueue() {
@@ -408,6 +426,19 @@ bool FunctionAllocation::nested(const LiveInterval &LI) const {
   // An edit observes new registers; recolouring queues assigned ranges.
   const size_t Known = Observers + (Interference ? 1 : 0);
   return delegateCount(MRI) > Known || VRM.hasPhys(LI.reg());
+}
+
+SmallVector<Ranges, 4> FunctionAllocation::inTheWay(const LiveInterval &LI,
+                                                    MCRegister Reg) const {
+  SmallVector<Ranges, 4> Units;
+  // Separate queries: LLVM's own cache results that it uses later.
+  LiveIntervalUnion *Unions = Matrix.getLiveUnions();
+  for (MCRegUnit Unit : TRI.regunits(Reg)) {
+    LiveIntervalUnion::Query Q(LI, Unions[static_cast<unsigned>(Unit)]);
+    const auto &Found = Q.interferingVRegs();
+    Units.emplace_back(Found.begin(), Found.end());
+  }
+  return Units;
 }
 
 } // namespace passpilot

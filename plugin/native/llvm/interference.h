@@ -3,14 +3,13 @@
 // The interference graph of a function whose registers are being allocated.
 // Nodes are the live ranges of virtual registers; an edge says that two
 // ranges overlap and could want the same register. The first question builds
-// the graph; later ones update it at a cost proportional to what has
-// changed.
+// the graph; later ones update it at a cost proportional to what has changed
+// and to the ranges in the blocks where it changed.
 
 #ifndef PASSPILOT_LLVM_INTERFERENCE_H
 #define PASSPILOT_LLVM_INTERFERENCE_H
 
 #include "live_range_question.h"
-#include "segment_index.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
@@ -58,34 +57,39 @@ public:
 
   /// Reads the ranges of these registers again.
   void update(llvm::ArrayRef<unsigned> Numbers);
-  /// Adds to \p Touched the ranges whose size LLVM has changed by renumbering;
-  /// see SegmentIndex.
-  void renumbered(llvm::SlotIndex From, llvm::SlotIndex Until,
-                  RegisterSet &Touched);
+  /// LLVM has inserted instructions into \p B, and so may have renumbered slots
+  /// from there on: adds to \p Touched the ranges whose size may have changed.
+  void renumbered(const llvm::MachineBasicBlock &B, RegisterSet &Touched);
   /// The changes since \p Version; version 0 is the empty graph.
   InterferenceChanges changes(size_t Version) const;
   /// Null for a register without a live range.
   const RangeState *find(unsigned Number) const;
-  /// The number of ranges read plus segments visited.
-  uint64_t work() const { return Reads + Index.looks(); }
+  /// The number of ranges read or compared so far.
+  uint64_t work() const { return Work; }
 
 private:
+  /// [first, second) in slots. LLVM renumbers slots but keeps their order.
+  using Segment = std::pair<llvm::SlotIndex, llvm::SlotIndex>;
   struct Node : RangeState {
     std::vector<Segment> Segments;
+    std::vector<int64_t> Blocks;      ///< in which it is live, ascending
     std::vector<unsigned> Neighbours; ///< ascending
+    bool overlaps(const Node &O) const;
   };
 
   const FunctionAllocation &F;
-  SegmentIndex Index;
+  std::vector<std::vector<unsigned>> InBlock; ///< the live ranges of each block
+  std::vector<int> Starts; ///< the blocks' first slots, as last numbered
   std::vector<std::unique_ptr<Node>> Nodes; ///< by number
   // All changes in order; a changed node is an edge to itself.
   std::vector<std::pair<unsigned, unsigned>> Journal;
   llvm::DenseMap<const llvm::TargetRegisterClass *, llvm::BitVector> Units;
   llvm::DenseMap<std::pair<unsigned, unsigned>, bool> Shared;
-  uint64_t Reads = 0;
+  uint64_t Work = 0;
 
   bool readNode(unsigned Number);
   void removeNode(unsigned Number);
+  void setBlocks(unsigned Number, std::vector<int64_t> Blocks);
   void findNeighbours(unsigned Number);
   void link(unsigned A, unsigned B);
   void unlink(unsigned A, unsigned B);
@@ -141,7 +145,7 @@ private:
   bool Built = false;
   RegisterSet Noted;
   llvm::DenseSet<llvm::MachineInstr *> Inserted;
-  std::vector<std::pair<llvm::SlotIndex, llvm::SlotIndex>> Removed;
+  llvm::SmallSetVector<const llvm::MachineBasicBlock *, 8> Edited;
   // A copy of LLVM's queue: numbered entries, and the last of each register.
   std::vector<std::pair<QueueEntry, size_t>> Queue;
   llvm::DenseMap<unsigned, size_t> Latest;

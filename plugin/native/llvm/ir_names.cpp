@@ -82,13 +82,13 @@ void addMathFlags(const Instruction &I, Flags &F) {
   const FastMathFlags M = I.getFastMathFlags();
   if (M.isFast())
     return F.push_back("fast");
-  const std::pair<bool, const char *> Each[] = {
+  const std::pair<bool, const char *> Kinds[] = {
       {M.allowReassoc(), "reassoc"}, {M.noNaNs(), "nnan"},
       {M.noInfs(), "ninf"},          {M.noSignedZeros(), "nsz"},
       {M.allowReciprocal(), "arcp"}, {M.allowContract(), "contract"},
       {M.approxFunc(), "afn"},
   };
-  for (auto [Set, Text] : Each)
+  for (auto [Set, Text] : Kinds)
     if (Set)
       F.push_back(Text);
 }

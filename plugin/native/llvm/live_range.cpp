@@ -2,7 +2,6 @@
 
 #include "live_range.h"
 
-#include "llvm/CodeGen/LiveIntervals.h"
 #include "llvm/CodeGen/LiveRegMatrix.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineLoopInfo.h"
@@ -33,10 +32,9 @@ std::string physicalName(const FunctionAllocation &F, MCRegister Reg) {
 
 std::vector<std::pair<int64_t, int64_t>> segments(const FunctionAllocation &F,
                                                   const LiveInterval &LI) {
-  const SlotIndex First = F.LIS.getSlotIndexes()->getZeroIndex();
   std::vector<std::pair<int64_t, int64_t>> V;
   for (const LiveRange::Segment &S : LI)
-    V.emplace_back(First.distance(S.start), First.distance(S.end));
+    V.emplace_back(position(F, S.start), position(F, S.end));
   return V;
 }
 
@@ -92,8 +90,7 @@ std::vector<const MachineOperand *> operands(const FunctionAllocation &F,
 }
 
 int64_t position(const FunctionAllocation &F, const MachineInstr &I) {
-  return F.LIS.getSlotIndexes()->getZeroIndex().distance(
-      F.LIS.getInstructionIndex(I));
+  return position(F, F.LIS.getInstructionIndex(I));
 }
 
 std::string opcodeName(const FunctionAllocation &F, const MachineInstr &I) {

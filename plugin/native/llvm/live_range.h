@@ -9,6 +9,7 @@
 
 #include "function_allocation.h"
 #include "llvm/CodeGen/LiveInterval.h"
+#include "llvm/CodeGen/LiveIntervals.h"
 #include "llvm/CodeGen/MachineInstr.h"
 
 #include <string>
@@ -43,7 +44,10 @@ unsigned loopDepth(const FunctionAllocation &F, const llvm::LiveInterval &LI);
 /// without debug instructions.
 std::vector<const llvm::MachineOperand *>
 operands(const FunctionAllocation &F, const llvm::LiveInterval &LI);
-/// The position of the instruction, in slot index units.
+/// The position in the function, in slot index units.
+inline int position(const FunctionAllocation &F, llvm::SlotIndex I) {
+  return F.LIS.getSlotIndexes()->getZeroIndex().distance(I);
+}
 int64_t position(const FunctionAllocation &F, const llvm::MachineInstr &I);
 std::string opcodeName(const FunctionAllocation &F,
                        const llvm::MachineInstr &I);

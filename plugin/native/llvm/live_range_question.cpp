@@ -4,6 +4,7 @@
 
 #include "live_range.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/CodeGen/LiveInterval.h"
 
 using namespace llvm;
@@ -40,18 +41,25 @@ int64_t EvictQuestion::column(MCRegister Register) const {
              : DoNotEvict;
 }
 
-std::string EvictQuestion::forbidden(Advice A) {
-  const size_t Column = static_cast<size_t>(A.Integer);
-  std::string Got = "column " + std::to_string(Column);
-  if (Column == DoNotEvict)
-    Got += " (do not evict)";
-  else if (Column < Registers.size())
-    Got += " (" + physicalName(Function, Registers[Column]) + ")";
-  std::string Legal;
-  for (int64_t I = 0; I < EvictColumns; ++I)
+/// The error about a column that the mask forbids; \p Name may be empty.
+static std::string forbiddenColumn(ArrayRef<int64_t> Mask, size_t Column,
+                                   const std::string &Name) {
+  std::vector<std::string> Legal;
+  for (size_t I = 0; I < Mask.size(); ++I)
     if (Mask[I])
-      Legal += (Legal.empty() ? "" : ", ") + std::to_string(I);
-  return "expected a column that the mask allows (" + Legal + "), got " + Got;
+      Legal.push_back(std::to_string(I));
+  return "expected a column that the mask allows (" + join(Legal, ", ") +
+         "), got column " + std::to_string(Column) +
+         (Name.empty() ? "" : " (" + Name + ")");
+}
+
+std::string EvictQuestion::forbidden(Advice A) {
+  const auto Column = static_cast<size_t>(A.Integer);
+  return forbiddenColumn(ArrayRef(Mask, EvictColumns), Column,
+                         Column == DoNotEvict ? "do not evict"
+                         : Column < Registers.size()
+                             ? physicalName(Function, Registers[Column])
+                             : "");
 }
 
 SmallVector<Ranges, 4> EvictQuestion::unitInterferences(size_t Column) const {
@@ -70,5 +78,25 @@ Ranges EvictQuestion::interferences(size_t Column) const {
 }
 
 bool PriorityQuestion::nested() const { return Function.nested(Range); }
+
+const std::vector<std::string> &AllocatorQuestion::names() {
+  if (Names.empty())
+    Names = Make();
+  return Names;
+}
+
+DecisionPlace AllocatorQuestion::place() {
+  DecisionPlace P = LiveRangeQuestion::place();
+  if (Joined.empty())
+    Joined = join(names(), " ");
+  P.Registers = Joined;
+  return P;
+}
+
+std::string AllocatorQuestion::forbidden(Advice A) {
+  const auto Column = static_cast<size_t>(A.Integer);
+  return forbiddenColumn(Mask, Column,
+                         Column < names().size() ? names()[Column] : "");
+}
 
 } // namespace passpilot

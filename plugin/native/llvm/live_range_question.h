@@ -8,7 +8,11 @@
 #include "../runtime/session.h"
 #include "function_allocation.h"
 #include "release_advisors.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <string>
+#include <vector>
 
 namespace passpilot {
 
@@ -73,6 +77,35 @@ public:
     A.Number = Default();
     return A;
   }
+};
+
+/// A question of the advised allocator: a choice among columns with names.
+class AllocatorQuestion final : public LiveRangeQuestion {
+public:
+  /// Gives the columns' names; called only if they are read.
+  using NameMaker = llvm::function_ref<std::vector<std::string>()>;
+  AllocatorQuestion(FunctionAllocation &F, const llvm::LiveInterval &LI,
+                    size_t Default, llvm::ArrayRef<int64_t> Mask,
+                    NameMaker Names)
+      : LiveRangeQuestion(F, LI), Mask(Mask), Default(Default), Make(Names) {}
+  const llvm::ArrayRef<int64_t> Mask;
+  /// The ranges of the columns, if the choice is among ranges.
+  llvm::SmallVector<const llvm::LiveInterval *, 0> Ranges;
+
+  Advice defaultAdvice() override {
+    return Advice{static_cast<int64_t>(Default)};
+  }
+  DecisionPlace place() override;
+  std::string forbidden(Advice A) override;
+  bool nested() const override { return false; }
+  /// "rax", "%12", "loop:3", "spill".
+  const std::vector<std::string> &names();
+
+private:
+  const size_t Default;
+  const NameMaker Make;
+  std::vector<std::string> Names;
+  std::string Joined;
 };
 
 } // namespace passpilot

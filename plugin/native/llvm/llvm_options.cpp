@@ -2,7 +2,7 @@
 
 #include "llvm_options.h"
 
-#include "llvm/Support/CommandLine.h"
+#include "compat.h"
 
 #include <limits>
 #include <mutex>
@@ -43,37 +43,29 @@ OutlinerOption::~OutlinerOption() {
 }
 
 bool boolOption(StringRef Name) {
-  // LLVM declares these options as booleans only.
-  auto *O = static_cast<cl::opt<bool> *>(findOption(Name));
+  const auto *O = optionOf<bool>(Name);
   return O && *O;
 }
 
-/// Sets option \p Name to its largest value unless the user has set it. Writes
-/// it once: compilations on other threads may be reading it.
-template <typename T> static void lift(StringRef Name) {
-  static std::mutex Mutex;
-  std::lock_guard<std::mutex> Lock(Mutex);
-  auto *O = static_cast<cl::opt<T> *>(findOption(Name));
-  const T Largest = std::numeric_limits<T>::max();
-  if (O && O->getNumOccurrences() == 0 && O->getValue() != Largest)
-    O->setValue(Largest);
+double growthLimitOfUser() {
+  const auto *O = optionOf<float>("ml-advisor-size-increase-threshold");
+  return O && O->getNumOccurrences() ? O->getValue() : 0.0F;
 }
 
-static bool isGiven(StringRef Name) {
+bool isGiven(StringRef Name) {
   const cl::Option *O = findOption(Name);
   return O && O->getNumOccurrences();
 }
 
-double growthLimitOfUser() {
-  constexpr const char *Name = "ml-advisor-size-increase-threshold";
-  if (!isGiven(Name))
-    return 0;
-  return static_cast<cl::opt<float> *>(findOption(Name))->getValue();
+void liftEvictionLimit() {
+  static std::mutex Mutex;
+  std::lock_guard<std::mutex> Lock(Mutex);
+  auto *O = optionOf<unsigned>("mlregalloc-max-eviction-count");
+  constexpr unsigned Largest = std::numeric_limits<unsigned>::max();
+  // Written once: compilations on other threads may be reading it.
+  if (O && O->getNumOccurrences() == 0 && O->getValue() != Largest)
+    O->setValue(Largest);
 }
-
-bool limitsInlinedStack() { return isGiven("inline-max-stacksize"); }
-
-void liftEvictionLimit() { lift<unsigned>("mlregalloc-max-eviction-count"); }
 
 bool setUnlessGiven(StringRef Text) {
   static std::mutex Mutex;

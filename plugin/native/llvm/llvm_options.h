@@ -18,11 +18,12 @@ bool boolOption(llvm::StringRef Name);
 /// own default would silently stop the questions.
 double growthLimitOfUser();
 
-/// Whether the user has limited the stack of functions that are inlined.
-bool limitsInlinedStack();
+/// Whether the user has set LLVM's option \p Name.
+bool isGiven(llvm::StringRef Name);
 
-/// Lifts LLVM's limit of evictions per live range. The session keeps its own
-/// limit, which does not count the default's evictions.
+/// Lifts LLVM's limit of evictions per live range, unless the user has set it.
+/// The session has a limit of its own, which does not count the default's
+/// evictions.
 void liftEvictionLimit();
 
 /// Sets LLVM's process-wide option for the machine outliner, unless the user

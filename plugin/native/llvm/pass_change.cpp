@@ -118,7 +118,7 @@ std::string complaints(const PassUnit &Unit, const Function *F) {
   return F ? complaints(*F) : verified(Unit);
 }
 
-std::optional<std::string> settleChange(const PassUnit &Unit, bool Verify,
+std::optional<std::string> acceptChange(const PassUnit &Unit, bool Verify,
                                         bool &BrokenIR) {
   if (Verify) {
     if (std::string Found = verified(Unit); !Found.empty()) {

@@ -23,7 +23,7 @@ std::string complaints(const PassUnit &Unit, const llvm::Function *F);
 /// Verifies what \p Unit's pass may have changed, if \p Verify, and updates
 /// LLVM's structures. Returns what is wrong, if anything, and sets \p BrokenIR
 /// if the IR is invalid.
-std::optional<std::string> settleChange(const PassUnit &Unit, bool Verify,
+std::optional<std::string> acceptChange(const PassUnit &Unit, bool Verify,
                                         bool &BrokenIR);
 
 /// After a failure, still updates the call graph that LLVM walks. References

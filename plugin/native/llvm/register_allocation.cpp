@@ -255,13 +255,14 @@ void EvictionAdvisor::addCost() {
 
 class EvictionProvider final : public RegAllocEvictionAdvisorProvider {
 public:
-  EvictionProvider(LLVMContext &C, RegisterAllocation &All)
-      : RegAllocEvictionAdvisorProvider(AdvisorMode::Release, C), All(All) {}
-
+  EvictionProvider(Module &M, const FindAllocation &Find)
+      : RegAllocEvictionAdvisorProvider(AdvisorMode::Release, M.getContext()),
+        M(M), Find(Find) {}
   std::unique_ptr<RegAllocEvictionAdvisor>
   getAdvisor(const MachineFunction &MF, const RAGreedy &RA,
              MachineBlockFrequencyInfo *Frequencies,
              MachineLoopInfo *Loops) override {
+    RegisterAllocation &All = Find(M);
     std::unique_ptr<RegAllocEvictionAdvisor> Release;
     if (All.Evict)
       Release = All.Eviction.provider().getAdvisor(MF, RA, Frequencies, Loops);
@@ -270,7 +271,8 @@ public:
   }
 
 private:
-  RegisterAllocation &All;
+  Module &M;
+  const FindAllocation &Find;
 };
 
 //===-- Priority ----------------------------------------------------------===//
@@ -316,12 +318,13 @@ private:
 
 class PriorityProvider final : public RegAllocPriorityAdvisorProvider {
 public:
-  explicit PriorityProvider(RegisterAllocation &All)
-      : RegAllocPriorityAdvisorProvider(AdvisorMode::Release), All(All) {}
-
+  PriorityProvider(Module &M, const FindAllocation &Find)
+      : RegAllocPriorityAdvisorProvider(AdvisorMode::Release), M(M),
+        Find(Find) {}
   std::unique_ptr<RegAllocPriorityAdvisor>
   getAdvisor(const MachineFunction &MF, const RAGreedy &RA,
              SlotIndexes &Indexes) override {
+    RegisterAllocation &All = Find(M);
     std::unique_ptr<RegAllocPriorityAdvisor> Release;
     if (All.Priority)
       Release = All.Priorities.provider().getAdvisor(MF, RA, Indexes);
@@ -330,50 +333,26 @@ public:
   }
 
 private:
-  RegisterAllocation &All;
+  Module &M;
+  const FindAllocation &Find;
 };
 
-//===-- Analyses of the legacy pass manager -------------------------------===//
-
-class EvictionAnalysis final : public RegAllocEvictionAdvisorAnalysisLegacy {
+/// An analysis of the legacy pass manager that provides our advisors.
+template <typename AnalysisT, typename ProviderT>
+class AdvisedAnalysis final : public AnalysisT {
 public:
-  explicit EvictionAnalysis(AllocationHost Host)
-      : RegAllocEvictionAdvisorAnalysisLegacy(AdvisorMode::Release),
-        Host(std::move(Host)) {}
+  const FindAllocation Find;
+  explicit AdvisedAnalysis(FindAllocation Find)
+      : AnalysisT(AnalysisT::AdvisorMode::Release), Find(std::move(Find)) {}
   bool doInitialization(Module &M) override {
-    All = &Host.Begin(M);
-    Provider = std::make_unique<EvictionProvider>(M.getContext(), *All);
+    this->Provider = std::make_unique<ProviderT>(M, Find);
     return false;
   }
-  RegisterAllocation *allocation() { return All; }
-  bool doFinalization(Module &) override {
-    All = nullptr;
-    Host.End();
-    return false;
-  }
-
-private:
-  const AllocationHost Host;
-  RegisterAllocation *All = nullptr;
 };
-
-class PriorityAnalysis final : public RegAllocPriorityAdvisorAnalysisLegacy {
-public:
-  explicit PriorityAnalysis(AllocationHost Host)
-      : RegAllocPriorityAdvisorAnalysisLegacy(AdvisorMode::Release),
-        Host(std::move(Host)) {}
-  bool doInitialization(Module &M) override {
-    Provider = std::make_unique<PriorityProvider>(Host.Begin(M));
-    return false;
-  }
-  bool doFinalization(Module &) override {
-    Host.End();
-    return false;
-  }
-
-private:
-  const AllocationHost Host;
-};
+using EvictionAnalysis =
+    AdvisedAnalysis<RegAllocEvictionAdvisorAnalysisLegacy, EvictionProvider>;
+using PriorityAnalysis =
+    AdvisedAnalysis<RegAllocPriorityAdvisorAnalysisLegacy, PriorityProvider>;
 
 } // namespace
 
@@ -406,25 +385,17 @@ void RegisterAllocation::receiveTensors() {
                        [this](size_t I) { return Priority->feature(I); });
 }
 
-Pass *RegisterAllocation::createEvictionAnalysis(AllocationHost Host) {
-  return new EvictionAnalysis(std::move(Host));
-}
-
-Pass *RegisterAllocation::createPriorityAnalysis(AllocationHost Host) {
-  return new PriorityAnalysis(std::move(Host));
-}
-
-void RegisterAllocation::install(legacy::PassManagerBase &PM) {
-  const AllocationHost This{
-      [this](Module &) -> RegisterAllocation & { return *this; }};
-  PM.add(createEvictionAnalysis(This));
-  PM.add(createPriorityAnalysis(This));
+void RegisterAllocation::install(legacy::PassManagerBase &PM,
+                                 FindAllocation Find) {
+  PM.add(new EvictionAnalysis(Find));
+  PM.add(new PriorityAnalysis(std::move(Find)));
 }
 
 RegisterAllocation *
-RegisterAllocation::of(RegAllocEvictionAdvisorAnalysisLegacy &Analysis) {
+RegisterAllocation::of(RegAllocEvictionAdvisorAnalysisLegacy &Analysis,
+                       Module &M) {
   auto *Ours = dynamic_cast<EvictionAnalysis *>(&Analysis);
-  return Ours ? Ours->allocation() : nullptr;
+  return Ours ? &Ours->Find(M) : nullptr;
 }
 
 } // namespace passpilot

@@ -44,12 +44,8 @@ struct AllocationSessions {
   bool stopped() const;
 };
 
-/// Callbacks of a code generation: Begin finds the module's advisors, End is
-/// called when it is over.
-struct AllocationHost {
-  std::function<RegisterAllocation &(llvm::Module &)> Begin;
-  std::function<void()> End = [] {};
-};
+/// Finds the advisors of a module's code generation.
+using FindAllocation = std::function<RegisterAllocation &(llvm::Module &)>;
 
 /// Advises the register allocation of one module's code generation.
 class RegisterAllocation {
@@ -58,14 +54,13 @@ public:
   RegisterAllocation(llvm::LLVMContext &C, const AllocationSessions &Sessions);
   ~RegisterAllocation();
 
-  /// Call this before the code generator adds its passes.
-  void install(llvm::legacy::PassManagerBase &PM);
-  /// The analyses from which LLVM's allocator gets its advisors.
-  static llvm::Pass *createEvictionAnalysis(AllocationHost Host);
-  static llvm::Pass *createPriorityAnalysis(AllocationHost Host);
-  /// The advisors behind an analysis that we have created; null for LLVM's own.
+  /// Adds the analyses from which LLVM's allocator gets its advisors. Call this
+  /// before the code generator adds its passes. \p Find is called for functions
+  /// that the allocator works on.
+  static void install(llvm::legacy::PassManagerBase &PM, FindAllocation Find);
+  /// The advisors of \p M behind an analysis of install(); null for LLVM's own.
   static RegisterAllocation *
-  of(llvm::RegAllocEvictionAdvisorAnalysisLegacy &Analysis);
+  of(llvm::RegAllocEvictionAdvisorAnalysisLegacy &Analysis, llvm::Module &M);
   bool stopped() const { return Sessions.stopped(); }
 
   const AllocationSessions Sessions;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runs pipelines of LLVM's passes on the unit of a user's
-// pass. They run like elements of the outer pipeline,
-// with its analysis managers, instrumentation and
-// advisors. This file invalidates analyses as LLVM's
-// adaptors would.
+// Runs pipelines of LLVM's passes on the unit of a user's pass, like elements
+// of the outer pipeline: with its analysis managers, instrumentation and
+// advisors. Invalidates analyses as LLVM's adaptors would.
 
 #include "pass_change.h"
 #include "user_pass.h"
@@ -29,7 +27,7 @@ Error UserPasses::checkRun(const PassUnit &Unit, Function *F,
   return Error::success();
 }
 
-/// Tells LLVM about the IR changes that the pass itself has made.
+/// Invalidates the analyses of what the pass itself has changed.
 static void noteOwnChange(const PassUnit &Unit) {
   const auto Kept = PreservedAnalyses::none();
   if (Unit.Level == PassLevel::Module)

@@ -2,12 +2,12 @@
 
 #include "user_pass.h"
 
+#include "compat.h"
 #include "estimated_profile.h"
 #include "pass_change.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/MemorySSA.h"
 #include "llvm/Support/SaveAndRestore.h"
-#include "llvm/Transforms/Scalar/LoopPassManager.h"
 
 using namespace llvm;
 
@@ -87,38 +87,10 @@ private:
   bool isRequired() const override { return P.Required; }
 };
 
-/// Opens a pass manager's list of passes. Its own addPass() would name all our
-/// passes after one C++ class.
-template <typename PassManagerT> struct Opened : PassManagerT {
-  static auto passes() { return &Opened::Passes; }
-};
-template <> struct Opened<LoopPassManager> : LoopPassManager {
-  static auto passes() { return &Opened::LoopPasses; }
-  static auto nests() { return &Opened::IsLoopNestPass; }
-};
-
-void hold(ModulePassManager &PM, UserPasses &All, UserPass &P) {
-  using Pass = Held<Module, ModuleAnalysisManager>;
-  (PM.*Opened<ModulePassManager>::passes())
-      .push_back(std::make_unique<Pass>(All, P));
-}
-void hold(CGSCCPassManager &PM, UserPasses &All, UserPass &P) {
-  using Pass = Held<LazyCallGraph::SCC, CGSCCAnalysisManager, LazyCallGraph &,
-                    CGSCCUpdateResult &>;
-  (PM.*Opened<CGSCCPassManager>::passes())
-      .push_back(std::make_unique<Pass>(All, P));
-}
-void hold(FunctionPassManager &PM, UserPasses &All, UserPass &P) {
-  using Pass = Held<Function, FunctionAnalysisManager>;
-  (PM.*Opened<FunctionPassManager>::passes())
-      .push_back(std::make_unique<Pass>(All, P));
-}
-void hold(LoopPassManager &PM, UserPasses &All, UserPass &P) {
-  using Pass = Held<Loop, LoopAnalysisManager, LoopStandardAnalysisResults &,
-                    LPMUpdater &>;
-  (PM.*Opened<LoopPassManager>::passes())
-      .push_back(std::make_unique<Pass>(All, P));
-  (PM.*Opened<LoopPassManager>::nests()).push_back(false);
+template <typename UnitT, typename ManagerT, typename... ExtraT>
+void hold(PassManager<UnitT, ManagerT, ExtraT...> &PM, UserPasses &All,
+          UserPass &P) {
+  appendPass(PM, std::make_unique<Held<UnitT, ManagerT, ExtraT...>>(All, P));
 }
 
 template <typename> constexpr PassLevel LevelOf = PassLevel::Module;
@@ -327,7 +299,7 @@ PreservedAnalyses UserPasses::run(UserPass &P, PassUnit Unit) {
   PassResult R = P.Run(Unit);
   bool BrokenIR = false;
   if (!R.Failure && !R.Preserved.areAllPreserved())
-    R.Failure = settleChange(Unit, Verify, BrokenIR);
+    R.Failure = acceptChange(Unit, Verify, BrokenIR);
   if (!R.Failure)
     return std::move(R.Preserved);
   BrokenIR |= abandonChange(Unit);

@@ -2,12 +2,12 @@
 
 #include "mlir_flags.h"
 
+#include "../loaded/refusal.h"
 #include "inline_point.h"
 #include "mlir_passes.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/WithColor.h"
 
 #include <cmath>
 #include <functional>
@@ -15,11 +15,6 @@
 using namespace llvm;
 
 namespace passpilot {
-
-[[noreturn]] void refuse(const std::string &Text) {
-  WithColor::error() << Text << "\n";
-  std::exit(1);
-}
 
 namespace {
 

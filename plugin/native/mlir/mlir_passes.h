@@ -21,9 +21,6 @@ bool registerUserPasses(const std::string &Files, Messages &Told);
 /// pipeline names. Starts Python only if MLIR does not know a name.
 bool registerNamedPasses(llvm::StringRef Pipeline, Messages &Told);
 
-/// Prints an error and ends the process.
-[[noreturn]] void refuse(const std::string &Text);
-
 /// Emits the messages at \p Location. Returns false if one of them is an
 /// error.
 bool emitMessages(const Messages &Told, mlir::Location Location);

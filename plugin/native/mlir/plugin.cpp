@@ -2,7 +2,9 @@
 //
 // The entry point for MLIR's stock tools: `mlir-opt --load-pass-plugin=`.
 
+#include "../llvm/compat.h"
 #include "../loaded/firewall.h"
+#include "../loaded/refusal.h"
 
 #include "mlir_compilation.h"
 #include "mlir_passes.h"
@@ -60,15 +62,12 @@ void find(const std::string &Pipeline) {
 }
 
 void watchPipeline() {
-  auto &Options = llvm::cl::getRegisteredOptions();
-  const auto Found = Options.find("pass-pipeline");
-  if (Found == Options.end())
+  auto *Pipeline = optionOf<std::string>("pass-pipeline");
+  if (!Pipeline)
     return;
-  // The type is that of PassPipelineCLParser::passPipeline.
-  auto *Given = static_cast<llvm::cl::opt<std::string> *>(Found->second);
-  if (Given->getNumOccurrences())
-    find(Given->getValue());
-  Given->setCallback(find);
+  if (Pipeline->getNumOccurrences())
+    find(Pipeline->getValue());
+  Pipeline->setCallback(find);
 }
 
 /// Says at the end of the process that no pass has used the flags.

@@ -2,6 +2,7 @@
 
 #include "policy_record.h"
 
+#include "hash.h"
 #include "input_file.h"
 #include "text.h"
 
@@ -97,14 +98,10 @@ std::string identity(std::string_view Spec) {
   return Policy;
 }
 
-/// The FNV-1a hash, which Python computes, too.
 std::string hashed(std::string_view Text) {
-  uint64_t Hash = 14695981039346656037ULL;
-  for (const char C : Text)
-    Hash = (Hash ^ static_cast<unsigned char>(C)) * 1099511628211ULL;
   char Digits[17];
   std::snprintf(Digits, sizeof Digits, "%016llx",
-                static_cast<unsigned long long>(Hash));
+                static_cast<unsigned long long>(fnv1a64(Text)));
   return Digits;
 }
 

@@ -2,6 +2,8 @@
 
 #include "runner.h"
 
+#include "hash.h"
+
 #include <cstring>
 
 namespace passpilot {
@@ -51,13 +53,6 @@ uint64_t splitmix64(uint64_t X) {
   X = (X ^ (X >> 30)) * 0xbf58476d1ce4e5b9u;
   X = (X ^ (X >> 27)) * 0x94d049bb133111ebu;
   return X ^ (X >> 31);
-}
-
-uint64_t fnv1a64(std::string_view S) {
-  uint64_t H = 0xcbf29ce484222325u;
-  for (unsigned char C : S)
-    H = (H ^ C) * 0x100000001b3u;
-  return H;
 }
 
 class RandomRunner final : public Runner {

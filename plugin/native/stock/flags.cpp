@@ -3,8 +3,9 @@
 #include "flags.h"
 
 #include "../llvm/points.h"
+#include "../loaded/advisor_flags.h"
+#include "../loaded/refusal.h"
 #include "host.h"
-#include "option.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -25,7 +26,11 @@ using namespace llvm;
 
 namespace passpilot {
 
+const OptionStyle TheOptionStyle = {"-", /*HasVariables=*/true};
+
 namespace {
+
+AdvisorFlags Common;
 
 std::string capitalized(StringRef Text) {
   return std::string(1, toUpper(Text.front())) + Text.drop_front().str();
@@ -58,8 +63,6 @@ const PointFlags *flagsOf(StringRef Point) {
   return Found == Points.end() ? nullptr : &*Found;
 }
 
-Option Advise("advise", "POINT=RUNNER",
-              "Ask RUNNER at a decision point of any pass");
 Option Load("load", "FILE.py",
             "Register the passes, features, runners and decision points in it");
 Option At("at", "POINT=PIPELINE",
@@ -69,15 +72,6 @@ Option Decisions("decisions", "FILE",
 Option Policy("policy", "@NAME",
               "Compile with a policy: its models, its pipeline and its options "
               "of LLVM's");
-Option Log("log", "FILE",
-           "Write every decision to a log; POINT=FILE for each of two "
-           "advisors, a folder for a log per module");
-Option OnError("on-error", "fail|default", "What a failing runner does");
-Option Timeout("timeout", "SECONDS",
-               "How long to wait for another process (10)");
-cl::opt<bool> Stats("passpilot-stats", cl::desc("Tell what the advisors did"),
-                    cl::cat(optionCategory()));
-
 std::pair<std::string, std::string> halves(StringRef Text) {
   const auto [Name, Value] = Text.split('=');
   return {Name.str(), Value.str()};
@@ -87,9 +81,9 @@ std::pair<std::string, std::string> halves(StringRef Text) {
 /// options.
 std::string chosenRunner(StringRef Point) {
   const PointFlags *Own = flagsOf(Point);
-  if (Own && Own->Runner.given() && !Advise.given())
+  if (Own && Own->Runner.given() && !Common.Advise.given())
     return Own->Runner.last();
-  for (const std::string &Text : Advise.values())
+  for (const std::string &Text : Common.Advise.values())
     if (const auto [Name, Runner] = halves(Text); Name == Point)
       return Runner;
   std::string Runner = Own ? Own->Runner.last() : "";
@@ -152,7 +146,7 @@ bool isPoint(StringRef Name) {
 
 /// Whether there is a log for \p Point.
 bool logged(StringRef Point) {
-  return any_of(Log.values(), [&](const std::string &Text) {
+  return any_of(Common.Log.values(), [&](const std::string &Text) {
     const std::string Name = halves(Text).first;
     return Name == Point || !isPoint(Name);
   });
@@ -167,7 +161,7 @@ bool asks(const std::string &Runner, StringRef Point) {
 /// The log of \p Point; empty if there is none.
 std::string logOf(StringRef Point, const Module &M) {
   std::string Path;
-  for (const std::string &Text : Log.values()) {
+  for (const std::string &Text : Common.Log.values()) {
     const auto [Name, File] = halves(Text);
     if (!isPoint(Name))
       Path = Text;
@@ -192,30 +186,11 @@ Error readLimit(const PointFlags &Own, double &Limit) {
                            Own.Limit->last() + "'");
 }
 
-/// Reads the options that all runners have.
-Error readCommon(AdvisorOptions &O) {
-  if (const std::string Text = OnError.last(); !Text.empty())
-    O.OnError = Text;
-  if (O.OnError != "fail" && O.OnError != "default")
-    return createStringError(
-        OnError.name() + ": expected fail or default, got '" + O.OnError + "'");
-  return Timeout.number(1e-9, O.Timeout);
-}
-
 /// Checks the values, whether or not there is a runner that needs them.
 Error checkValues() {
-  for (const Option *O : {&Advise, &At})
-    for (const std::string &Text : O->values())
-      if (const auto [Name, Value] = halves(Text);
-          Name.empty() || Value.empty())
-        return createStringError(O->name() + ": expected POINT=" +
-                                 (O == &At ? "PIPELINE" : "RUNNER") +
-                                 ", got '" + Text + "'");
-  for (const Option *O : Option::all())
-    if (O->given() && O->last().empty())
-      return createStringError(O->name() + ": expected a value, got none");
-  AdvisorOptions Common;
-  if (Error E = readCommon(Common))
+  if (Error E = Common.check())
+    return E;
+  if (Error E = expectPairs(At, "PIPELINE"))
     return E;
   double Limit = 0;
   for (const PointFlags &F : Points)
@@ -224,31 +199,24 @@ Error checkValues() {
   return Error::success();
 }
 
-/// The error about an option that no advisor reads.
-Error lonely(const Option &O, StringRef Point) {
-  return createStringError(O.name() +
-                           ": expected an advisor that it is for, got none; "
-                           "add -passpilot-" +
-                           Point + "=default");
-}
-
 /// Makes sure that each log, and each flag about advisors, has an advisor. A
 /// variable may be there for another tool of the same build.
 Error checkReaders() {
   const bool Any = !passPoints().empty() || any_of(Points, [](auto &F) {
     return !runnerOf(F.Point.Name).empty();
   });
-  for (const std::string &Text : Log.values()) {
+  for (const std::string &Text : Common.Log.values()) {
     const std::string Name = halves(Text).first;
     if (!Any || (flagsOf(Name) && runnerOf(Name).empty()))
-      return lonely(Log, flagsOf(Name) ? StringRef(Name) : "inline");
+      return withoutAdvisor(Common.Log,
+                            flagsOf(Name) ? StringRef(Name) : "inline");
   }
-  for (const Option *O : {&OnError, &Timeout})
+  for (const Option *O : {&Common.OnError, &Common.Timeout})
     if (O->given() && !Any)
-      return lonely(*O, "inline");
+      return withoutAdvisor(*O, "inline");
   for (const PointFlags &F : Points)
     if (F.Limit && F.Limit->given() && runnerOf(F.Point.Name).empty())
-      return lonely(*F.Limit, F.Point.Name);
+      return withoutAdvisor(*F.Limit, F.Point.Name);
   return Error::success();
 }
 
@@ -279,7 +247,7 @@ bool advisedByChoice(const std::string &Point) {
 
 bool advisedByFlag(const std::string &Point) {
   return advisedByChoice(Point) &&
-         (Advise.given() || flagsOf(Point)->Runner.given() ||
+         (Common.Advise.given() || flagsOf(Point)->Runner.given() ||
           (Point == "inline" && Decisions.given()));
 }
 
@@ -291,7 +259,7 @@ AdvisorOptions advisorOptions(const std::string &Point, const Module &M) {
   O.Runner = runnerOf(Point);
   O.Log = logOf(Point, M);
   O.Triple = M.getTargetTriple().str();
-  checked(readCommon(O));
+  checked(Common.read(O));
   if (const PointFlags *Own = flagsOf(Point)) {
     O.Unasked = Own->Point.Unasked;
     checked(readLimit(*Own, O.Limit));
@@ -329,8 +297,12 @@ static void refuseTogether() {
   }
 }
 
-void watchFlags() {
-  Option::onFlag(refuseTogether);
+void watchFlags(void (*OnFlag)()) {
+  static void (*Also)() = OnFlag;
+  Option::onFlag([] {
+    refuseTogether();
+    Also();
+  });
   onNewPassManager(refuseTogether);
   refuseTogether();
 }
@@ -360,15 +332,15 @@ std::vector<std::pair<std::string, std::string>> textsAt() {
 
 std::string pipelineBehind() {
   const auto Texts = textsAt();
-  const bool Chosen =
-      !Decisions.last().empty() ||
-      any_of(Texts, [](auto &Each) { return Each.first == "optimizer-last"; });
+  const bool Chosen = !Decisions.last().empty() || any_of(Texts, [](auto &T) {
+    return T.first == "optimizer-last";
+  });
   return Chosen ? "" : policy().pipeline();
 }
 
 PointRunners advisedPassPoints() {
   PointRunners Pairs;
-  for (const std::string &Text : Advise.values())
+  for (const std::string &Text : Common.Advise.values())
     if (auto Pair = halves(Text); !flagsOf(Pair.first))
       Pairs.push_back(std::move(Pair));
   return Pairs;
@@ -378,14 +350,14 @@ PointRunners passPoints() {
   auto Pairs = advisedPassPoints();
   for (const std::string &Point : policy().points())
     if (!flagsOf(Point) &&
-        none_of(Pairs, [&](auto &Each) { return Each.first == Point; }))
+        none_of(Pairs, [&](auto &P) { return P.first == Point; }))
       Pairs.emplace_back(Point, policy().runner(Point));
   return Pairs;
 }
 
 bool statsWanted() {
   const StringRef Variable(std::getenv("PASSPILOT_STATS"));
-  return Stats || (!Variable.empty() && Variable != "0");
+  return Common.Stats || (!Variable.empty() && Variable != "0");
 }
 
 } // namespace passpilot

@@ -18,9 +18,9 @@ llvm::Error setOptions(const std::vector<std::string> &Options);
 /// Checks the options, from flags and from variables.
 llvm::Error checkOptions();
 
-/// Call this when a tool loads us: refuses, as soon as the tool has parsed the
-/// flags, what cannot work together.
-void watchFlags();
+/// Call this when a tool loads us: refuses what cannot work together as soon as
+/// the tool has parsed the flags, and calls \p OnFlag for each of them.
+void watchFlags(void (*OnFlag)());
 
 /// Whether the options ask for an advisor at LLVM's point \p Point.
 bool advised(const std::string &Point);
@@ -47,7 +47,7 @@ std::string pipelineBehind();
 /// Pairs of a Python pass's decision point and its runner.
 using PointRunners = std::vector<std::pair<std::string, std::string>>;
 PointRunners passPoints();
-/// Those that options for the points name, without those of the policy.
+/// Those of options for the points, without the policy's.
 PointRunners advisedPassPoints();
 /// Whether to print the advisors' counts.
 bool statsWanted();

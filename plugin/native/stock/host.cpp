@@ -2,6 +2,8 @@
 
 #include "host.h"
 
+#include "../llvm/compat.h"
+#include "../loaded/refusal.h"
 #include "version.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Analysis/LazyCallGraph.h"
@@ -12,15 +14,10 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Signals.h"
-#include "llvm/Support/WithColor.h"
 
-#include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <link.h>
-#include <mutex>
 
 using namespace llvm;
 
@@ -42,36 +39,20 @@ Loaded libraries() {
   dladdr(reinterpret_cast<void *>(&checkTool), &Info);
   L.Here = reinterpret_cast<ElfW(Addr)>(Info.dli_fbase);
   dl_iterate_phdr(
-      [](dl_phdr_info *Each, size_t, void *Data) {
+      [](dl_phdr_info *Library, size_t, void *Data) {
         Loaded &All = *static_cast<Loaded *>(Data);
-        const StringRef Name(Each->dlpi_name);
+        const StringRef Name(Library->dlpi_name);
         ++All.Next;
         if (Name.contains(LibraryName))
           All.LLVM = All.Next;
         else if (Name.contains("/libLLVM"))
           All.Another = All.Next;
-        if (Each->dlpi_addr == All.Here)
+        if (Library->dlpi_addr == All.Here)
           All.Ours = All.Next;
         return 0;
       },
       &L);
   return L;
-}
-
-/// Removes the tool's unfinished outputs, also those that another LLVM in the
-/// process knows of.
-void removeOutputs() {
-  sys::RunInterruptHandlers();
-  if (void *Theirs =
-          dlsym(RTLD_DEFAULT, "_ZN4llvm3sys20RunInterruptHandlersEv"))
-    reinterpret_cast<void (*)()>(Theirs)();
-}
-
-/// Some tools end the process at an error without removing their unfinished
-/// outputs.
-void removeOutputsAtExit() {
-  static std::once_flag Once;
-  std::call_once(Once, [] { std::atexit(removeOutputs); });
 }
 
 DiagnosticSeverity severityOf(const Message &M) {
@@ -121,53 +102,38 @@ bool isClang() { return toolIs("clang"); }
 
 bool generatesCode() { return isClang() || isLinker() || toolIs("llc"); }
 
-/// llc's flag for its new pass manager; null in other tools.
-static cl::opt<bool> *newPassManager() {
-  return dynamic_cast<cl::opt<bool> *>(
-      cl::getRegisteredOptions().lookup("enable-new-pm"));
-}
-
-/// llc's flag for pipeline text, which only its new pass manager runs.
-static cl::opt<std::string> *passes() {
-  return dynamic_cast<cl::opt<std::string> *>(
-      cl::getRegisteredOptions().lookup("passes"));
-}
-
 std::string newPassManagerFlag() {
-  if (!newPassManager())
+  const auto *Flag = optionOf<bool>("enable-new-pm"); // only llc has it
+  if (!Flag)
     return "";
-  if (*newPassManager())
+  if (*Flag)
     return "-enable-new-pm";
-  return passes() && !passes()->empty() ? "-passes" : "";
+  const auto *Passes = optionOf<std::string>("passes");
+  return Passes && !Passes->empty() ? "-passes" : "";
 }
 
 void onNewPassManager(void (*Call)()) {
-  if (!newPassManager())
+  auto *Flag = optionOf<bool>("enable-new-pm");
+  if (!Flag)
     return;
-  newPassManager()->setCallback([Call](const bool &) { Call(); });
-  if (passes())
-    passes()->setCallback([Call](const std::string &) { Call(); });
+  Flag->setCallback([Call](const bool &) { Call(); });
+  if (auto *Passes = optionOf<std::string>("passes"))
+    Passes->setCallback([Call](const std::string &) { Call(); });
 }
 
-static std::atomic<bool> Failed = false;
-
-bool hasFailed() { return Failed; }
-
-void tell(LLVMContext &C, const Messages &Told) {
-  for (const Message &M : Told) {
-    if (M.isError()) {
-      Failed = true;
-      removeOutputsAtExit();
-    }
+void tell(LLVMContext &C, const Messages &Report) {
+  for (const Message &M : Report) {
+    if (M.isError())
+      noteFailure();
     C.diagnose(DiagnosticInfoGeneric(M.Text, severityOf(M)));
   }
 }
 
 bool contained(LLVMContext &C,
-               function_ref<void(Messages &Told)> Body) noexcept {
-  Messages Told;
-  const bool Good = contained(Told, [&] { Body(Told); });
-  tell(C, Told);
+               function_ref<void(Messages &Report)> Body) noexcept {
+  Messages Report;
+  const bool Good = contained(Report, [&] { Body(Report); });
+  tell(C, Report);
   return Good;
 }
 
@@ -181,13 +147,6 @@ const Module *moduleOf(const Any &IR) {
   if (auto *C = any_cast<const LazyCallGraph::SCC *>(&IR))
     return (*C)->begin()->getFunction().getParent();
   return nullptr;
-}
-
-void refuse(const std::string &Text) {
-  Failed = true;
-  WithColor::error() << Text << "\n";
-  removeOutputs();
-  std::exit(1);
 }
 
 void refusePipeline(PassBuilder &PB, const std::string &Text) {

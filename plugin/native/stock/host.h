@@ -25,26 +25,20 @@ bool isClang();
 /// Whether the tool generates code itself: clang, llc or lld.
 bool generatesCode();
 
-/// The flag by which llc has been told to use its new pass manager; empty for
+/// The flag that makes llc use its new pass manager, if given; empty for
 /// other tools.
 std::string newPassManagerFlag();
 /// Lets \p Call be called when llc has parsed such a flag.
 void onNewPassManager(void (*Call)());
 
-/// Whether an error was reported.
-bool hasFailed();
-
 /// Reports messages as the tool does its own. An error ends the compilation
 /// with exit code 1 and no output, at once or when the tool notices it.
-void tell(llvm::LLVMContext &C, const Messages &Told);
+void tell(llvm::LLVMContext &C, const Messages &Report);
 
 /// Calls \p Body and reports its messages. LLVM waits for it, so an exception
 /// becomes an error of the compilation, too. Returns whether there was none.
 bool contained(llvm::LLVMContext &C,
-               llvm::function_ref<void(Messages &Told)> Body) noexcept;
-
-/// Reports an error outside of any compilation and ends the tool.
-[[noreturn]] void refuse(const std::string &Text);
+               llvm::function_ref<void(Messages &Report)> Body) noexcept;
 
 /// The module of \p IR, which pass instrumentation passes as an Any.
 const llvm::Module *moduleOf(const llvm::Any &IR);

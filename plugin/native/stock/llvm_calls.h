@@ -15,7 +15,7 @@ struct LLVMCalls : AdvisorCalls {
   /// Adds the pass that a pipeline element names, if it is a pass in
   /// Python.
   void (*Find)(Messages *Teller, size_t Passes, const char *Element);
-  /// Sets the runner that advises the passes at a decision point of theirs.
+  /// Sets the runner at a decision point of the passes.
   void (*Advise)(Messages *Teller, size_t Passes, const char *Point,
                  const char *Runner, const char *Log, const char *OnError,
                  double Timeout);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Advises a pipeline in a foreign compiler from its first pass to the end of
+// its analysis managers.
 
-#include "pipeline.h"
-
-#include "../llvm/compilation.h"
 #include "../llvm/inline_advisor.h"
-#include "../llvm/llvm_options.h"
-#include "../llvm/points.h"
 #include "flags.h"
 #include "host.h"
 #include "stages.h"
@@ -58,16 +56,16 @@ public:
     Begun = &M;
     Failed = Reached = false;
     Context = &M.getContext();
-    Failed |= !contained(*Context, [&](Messages &Told) {
+    Failed |= !contained(*Context, [&](Messages &Report) {
       Name = M.getModuleIdentifier();
       if (const std::string Why = policy().refusal(M); !Why.empty()) {
-        Told.push_back({"error", Why});
+        Report.push_back({"error", Why});
         Failed = true;
         return;
       }
       Passes.begin(M);
       if (advised("inline"))
-        beginAdvice(M, Told);
+        beginAdvice(M, Report);
     });
     if (Failed)
       skipPasses();
@@ -79,10 +77,10 @@ public:
     if (!Ended)
       return;
     Entry.reset();
-    contained(*Context, [&](Messages &Told) {
+    contained(*Context, [&](Messages &Report) {
       if (Inline)
-        endAdvice(Ended, Told);
-      Passes.end(!failed(), Told);
+        endAdvice(Ended, Report);
+      Passes.end(!failed(), Report);
       if (!failed())
         expectCodeGeneration();
     });
@@ -95,7 +93,7 @@ public:
     for (auto &[M, A] : Retired)
       if (M == Gone)
         Unused.push_back(std::move(A));
-    erase_if(Retired, [&](const auto &Each) { return Each.first == Gone; });
+    erase_if(Retired, [&](const auto &R) { return R.first == Gone; });
   }
 
   /// Called before the output is written, so that a failed log is an error.
@@ -121,9 +119,9 @@ private:
   bool Reached = false; ///< LLVM's inliner has run
   std::string Name;     ///< the module's
 
-  void beginAdvice(Module &M, Messages &Told) {
+  void beginAdvice(Module &M, Messages &Report) {
     Options = advisorOptions("inline", M);
-    Inline = makeAdvisor(Options, inlinePoint(), Told);
+    Inline = makeAdvisor(Options, inlinePoint(), Report);
     Failed = !Inline;
     if (!Inline)
       return;
@@ -137,7 +135,8 @@ private:
     Failed = true;
     skipPasses();
     Inline->session().OnFailure = nullptr;
-    contained(*Context, [&](Messages &Told) { Inline->finish(true, Told); });
+    contained(*Context,
+              [&](Messages &Report) { Inline->finish(true, Report); });
   }
 
   /// LLVM skips optional passes from now on. It allocates for every callback of
@@ -152,12 +151,12 @@ private:
         });
   }
 
-  void endAdvice(const Module *Ended, Messages &Told) {
+  void endAdvice(const Module *Ended, Messages &Report) {
     if (!Failed) {
       const bool Good = !Passes.failed();
-      Inline->finish(Good, Told);
+      Inline->finish(Good, Report);
       if (Good && !Reached && neverAsked(Inline->session()))
-        Told.push_back(unaskedWarning("inline", Options));
+        Report.push_back(unaskedWarning("inline", Options));
       if (Good && statsWanted())
         errs() << report(Inline->session(), Options.Runner + " on " + Name);
     }
@@ -240,11 +239,11 @@ static Error adviseBuilder(PassBuilder &PB) {
 
 Error registerPipeline(PassBuilder &PB) {
   noteOptimization();
-  Messages Told;
+  Messages Report;
   std::optional<Error> Result;
-  if (contained(Told, [&] { Result.emplace(adviseBuilder(PB)); }))
+  if (contained(Report, [&] { Result.emplace(adviseBuilder(PB)); }))
     return std::move(*Result);
-  return createStringError(Told.back().Text);
+  return createStringError(Report.back().Text);
 }
 
 } // namespace passpilot

@@ -5,14 +5,18 @@
 
 #include "../include/passpilot/llvm.h"
 #include "../llvm/tool.h"
-#include "allocation.h"
+#include "../loaded/refusal.h"
 #include "flags.h"
 #include "host.h"
 #include "llvm_calls.h"
-#include "pipeline.h"
+#include "stages.h"
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Plugins/PassPlugin.h"
+#include "llvm/Support/CommandLine.h"
+
+#include <cstdlib>
+#include <mutex>
 
 namespace passpilot {
 
@@ -36,14 +40,29 @@ void contain(llvm::function_ref<void()> Body) noexcept {
     refuse(Told.back().Text);
 }
 
+/// llc's -run-pass runs passes outside of any code generation, where they ask
+/// nobody. Says so at the end of the process; LLVM forgets its options earlier.
+void watchSinglePasses() {
+  static const llvm::cl::Option *const Passes =
+      llvm::cl::getRegisteredOptions().lookup("run-pass");
+  static std::once_flag Once;
+  if (Passes)
+    std::call_once(Once, [] {
+      std::atexit([] {
+        if (Passes->getNumOccurrences())
+          warnOfMissingCode();
+      });
+    });
+}
+
 /// Code generators call no function of a plugin, so this runs on loading.
 struct OnLoad {
   OnLoad() {
     contain([] {
       checkTool(/*Strict=*/false);
       enterForeignTool();
-      registerAllocation();
-      watchFlags();
+      registerCodeGeneration();
+      watchFlags(watchSinglePasses);
     });
   }
 } Loading;

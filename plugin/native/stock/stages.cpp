@@ -2,6 +2,7 @@
 
 #include "stages.h"
 
+#include "../loaded/refusal.h"
 #include "flags.h"
 #include "host.h"
 #include "llvm/Support/WithColor.h"
@@ -30,10 +31,9 @@ bool optimizes() { return Optimizes; }
 
 void noteCodeGeneration() { GeneratesCode = true; }
 
-/// Runs at the end of the process, so that it knows whether there was code
-/// generation. clang leaves that to the linker under -flto; then variables are
-/// for the linker.
-static void warnAtExit() {
+// clang leaves code generation to the linker under -flto; then variables are
+// for the linker.
+void warnOfMissingCode() {
   if (GeneratesCode || hasFailed())
     return;
   for (const HookedPoint *P : pointsOf("emit"))
@@ -45,7 +45,7 @@ static void warnAtExit() {
 
 void expectCodeGeneration() {
   static std::once_flag Once;
-  std::call_once(Once, [] { std::atexit(warnAtExit); });
+  std::call_once(Once, [] { std::atexit(warnOfMissingCode); });
 }
 
 } // namespace passpilot

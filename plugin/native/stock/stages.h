@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which stages of a compiler this process runs: optimization, code generation.
-// Options for the stage that it never reaches are reported.
+// The stages of a compiler that a tool runs: optimization, code generation.
+// Options for a stage that the process never reaches are reported.
 
 #ifndef PASSPILOT_STOCK_STAGES_H
 #define PASSPILOT_STOCK_STAGES_H
 
 #include "../llvm/points.h"
-#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
 
 #include <vector>
 
 namespace passpilot {
+
+/// Advises the pipelines of \p PB as the options say: with an inline advisor
+/// and passes in Python.
+llvm::Error registerPipeline(llvm::PassBuilder &PB);
+
+/// Advises the process's code generators as the options say.
+void registerCodeGeneration();
 
 /// LLVM's decision points that our function \p Function reaches: "optimize" or
 /// "emit".
@@ -23,8 +30,11 @@ bool optimizes();
 /// Notes that the process generates code.
 void noteCodeGeneration();
 
-/// Call this when a module has been optimized well: if the process ends without
-/// code generation, it warns of the advisors of code generation.
+/// Warns of the advisors of code generation if the process has generated no
+/// code.
+void warnOfMissingCode();
+/// Calls warnOfMissingCode() at the end of the process. Call this when a module
+/// has been optimized well.
 void expectCodeGeneration();
 
 } // namespace passpilot

@@ -20,15 +20,15 @@ namespace passpilot {
 
 /// Python's functions; only for a process with passes in Python.
 static const LLVMCalls &calls() {
-  Messages Told;
-  return *python<LLVMCalls>(Told);
+  Messages Report;
+  return *python<LLVMCalls>(Report);
 }
 
 namespace {
 
-/// The first error in \p Told.
-Error errorOf(const Messages &Told) {
-  for (const Message &M : Told)
+/// The first error in \p Report.
+Error errorOf(const Messages &Report) {
+  for (const Message &M : Report)
     if (M.isError())
       return createStringError(M.Text);
   return Error::success();
@@ -69,8 +69,7 @@ bool isKebab(StringRef Name) {
 /// The first element of the tool's pipeline text; empty without a text.
 std::string firstElement() {
   for (const char *Name : {"passes", "lto-newpm-passes"}) {
-    auto *O = static_cast<cl::opt<std::string> *>(
-        cl::getRegisteredOptions().lookup(Name));
+    const auto *O = optionOf<std::string>(Name);
     if (O && O->getNumOccurrences())
       return StringRef(*O)
           .take_until([](char C) { return StringRef(",()").contains(C); })
@@ -88,10 +87,10 @@ Error loadFiles() {
   const std::string Files = filesToLoad();
   if (Files.empty() || Loaded.contains(Files))
     return Error::success();
-  Messages Told;
-  if (const auto *Calls = python<LLVMCalls>(Told))
-    Calls->Load(&Told, Files.c_str());
-  Error E = errorOf(Told);
+  Messages Report;
+  if (const auto *Calls = python<LLVMCalls>(Report))
+    Calls->Load(&Report, Files.c_str());
+  Error E = errorOf(Report);
   if (!E)
     Loaded.insert(Files);
   return E;
@@ -118,15 +117,9 @@ Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB,
     return S;
   if (Error E = S->place(PB))
     return E;
-  if (const std::string Path = decisionFile(); !Path.empty()) {
-    std::string Wrong;
-    auto File = DecisionFile::read(Path, Wrong);
-    if (!File)
-      return createStringError(Wrong);
-    registerDecisions(PB,
-                      std::make_shared<const DecisionFile>(std::move(*File)),
-                      /*GeneratesCode=*/true);
-  }
+  if (const std::string Path = decisionFile(); !Path.empty())
+    if (Error E = registerDecisions(PB, Path, /*GeneratesCode=*/true))
+      return E;
   if (const std::string Text = pipelineBehind(); !Text.empty()) {
     ModulePassManager Trial;
     if (Error E = S->Passes.parse(PB, Trial, Text))
@@ -143,14 +136,14 @@ void StockPasses::find(StringRef Element) {
   const StringRef Name = Element.split('{').first;
   if (isLLVMs(Name) || !isKebab(Name) || Refused.contains(Element))
     return;
-  Messages Told;
-  contained(Told, [&] {
-    if (const auto *Calls = python<LLVMCalls>(Told))
-      Calls->Find(&Told, address(), Element.str().c_str());
+  Messages Report;
+  contained(Report, [&] {
+    if (const auto *Calls = python<LLVMCalls>(Report))
+      Calls->Find(&Report, address(), Element.str().c_str());
   });
-  for (const Message &Line : Told)
+  for (const Message &Line : Report)
     WithColor::error() << Line.Text << "\n";
-  if (!Told.empty())
+  if (!Report.empty())
     Refused.insert(Element);
   Used |= !Passes.empty();
 }
@@ -188,33 +181,33 @@ void StockPasses::begin(Module &Begun) {
 
 void StockPasses::advise() {
   for (const auto &[Point, Runner] : atStage(passPoints())) {
-    Messages Told;
+    Messages Report;
     const AdvisorOptions O = advisorOptions(Point, *M);
-    calls().Advise(&Told, address(), Point.c_str(), Runner.c_str(),
+    calls().Advise(&Report, address(), Point.c_str(), Runner.c_str(),
                    O.Log.c_str(), O.OnError.c_str(), O.Timeout);
-    tell(M->getContext(), Told);
+    tell(M->getContext(), Report);
   }
 }
 
 void StockPasses::fail() {
   contained(M->getContext(),
-            [&](Messages &Told) { calls().Explain(&Told, address()); });
+            [&](Messages &Report) { calls().Explain(&Report, address()); });
 }
 
-void StockPasses::end(bool Good, Messages &Told) {
+void StockPasses::end(bool Good, Messages &Report) {
   for (const std::string &Point : Passes.unreached())
-    Told.push_back({"warning", "-passpilot-at=" + Point +
-                                   ": the pipeline has no such point"});
+    Report.push_back({"warning", "-passpilot-at=" + Point +
+                                     ": the pipeline has no such point"});
   if (!Used)
     for (const auto &[Point, Runner] : atStage(advisedPassPoints()))
-      Told.push_back({"warning", "-passpilot-advise=" + Point +
-                                     ": the pipeline has no pass in Python "
-                                     "that could ask " +
-                                     Runner});
+      Report.push_back({"warning", "-passpilot-advise=" + Point +
+                                       ": the pipeline has no pass in Python "
+                                       "that could ask " +
+                                       Runner});
   if (const std::string Idle = Passes.idle(); Good && !Idle.empty())
-    Told.push_back({"warning", Idle});
+    Report.push_back({"warning", Idle});
   if (Used)
-    calls().EndPasses(&Told, address(), Good, statsWanted());
+    calls().EndPasses(&Report, address(), Good, statsWanted());
   M = nullptr;
 }
 

@@ -31,7 +31,7 @@ public:
 
   /// Begins the compilation of \p M; errors are reported to its context.
   void begin(llvm::Module &M);
-  void end(bool Good, Messages &Told);
+  void end(bool Good, Messages &Report);
   bool failed() const { return Passes.failure().has_value(); }
 
 private:
@@ -44,7 +44,7 @@ private:
 
   void find(llvm::StringRef Element);
   llvm::Error place(llvm::PassBuilder &PB);
-  /// Those of the points of passes in Python that are advised at this stage.
+  /// The pairs whose points are asked at this stage.
   PointRunners atStage(PointRunners Pairs) const;
   void advise();
   void fail();

@@ -17,30 +17,31 @@ namespace passpilot {
 
 class StockPolicy {
 public:
-  /// \p Spec is a name or a folder, with a query; empty for no policy. It may
-  /// be wrong: only check() says so.
-  explicit StockPolicy(std::string Spec) : Spec(std::move(Spec)) {}
+  /// \p Spec is a name or a folder, with a query; empty for no policy. If it is
+  /// wrong, only check() says so, and there is none.
+  explicit StockPolicy(std::string Spec);
 
-  /// Reads the policy and sets the options of LLVM's that its recipe has,
-  /// unless the user has set them.
+  /// Sets the options of LLVM's in the policy's recipe, unless the user has set
+  /// them.
   llvm::Error check() const;
   /// The runner for \p Point; empty if there is none.
   std::string runner(llvm::StringRef Point) const;
   /// The points for which there are runners.
   std::vector<std::string> points() const;
   /// The pipeline behind the level's own; empty if there is none.
-  std::string pipeline() const;
+  std::string pipeline() const { return Recipe ? Recipe->Pipeline : ""; }
   /// The policy and its folder, for messages.
-  std::string who() const;
+  std::string who() const { return Record ? Record->who() : ""; }
   /// Why the policy is not for \p M; empty if it is.
-  std::string refusal(const llvm::Module &M) const;
+  std::string refusal(const llvm::Module &M) const {
+    return Record ? Record->refusal(M.getTargetTriple().str()) : "";
+  }
 
 private:
   const std::string Spec;
-
-  const PolicyRecord *record(Messages &Told) const;
-  const PolicyRecipe *recipe(Messages &Told) const;
-  const PolicyRecipe *recipe() const;
+  Messages Report; ///< what reading it has reported
+  const PolicyRecord *Record = nullptr;
+  const PolicyRecipe *Recipe = nullptr;
 };
 
 } // namespace passpilot

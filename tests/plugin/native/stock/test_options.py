@@ -34,11 +34,11 @@ WRONG: Final = {
     "eviction-limit=-1": "-passpilot-eviction-limit: expected a number of 0 or more, got '-1'",
     "eviction-limit=0.5": "-passpilot-eviction-limit: expected an integer of 0 to 4294967295",
     "size-budget=much": "-passpilot-size-budget: expected a number of 0 or more, got 'much'",
-    "log=x.log": "expected an advisor that it is for, got none; add -passpilot-inline=default",
-    "on-error=default": "-passpilot-on-error: expected an advisor that it is for, got none",
-    "timeout=3": "-passpilot-timeout: expected an advisor that it is for, got none",
-    "eviction-limit=7": "expected an advisor that it is for, got none; add -passpilot-evict=default",
-    "inline=const:0 log=evict=x.log": "add -passpilot-evict=default",
+    "log=x.log": "-passpilot-log has no effect without an advisor; add -passpilot-inline=RUNNER",
+    "on-error=default": "-passpilot-on-error has no effect without an advisor",
+    "timeout=3": "-passpilot-timeout has no effect without an advisor",
+    "eviction-limit=7": " has no effect without an advisor; add -passpilot-evict=RUNNER",
+    "inline=const:0 log=evict=x.log": "add -passpilot-evict=RUNNER",
 }
 
 UNUSED: Final = {

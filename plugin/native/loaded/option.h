@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One option of the plugin: a repeatable flag -passpilot-NAME, which the tool
-// parses, and the environment variable PASSPILOT_NAME that stands for it.
+// One option of a plugin: a repeatable flag -passpilot-NAME, which the tool
+// parses, or the environment variable PASSPILOT_NAME instead.
 
-#ifndef PASSPILOT_STOCK_OPTION_H
-#define PASSPILOT_STOCK_OPTION_H
+#ifndef PASSPILOT_LOADED_OPTION_H
+#define PASSPILOT_LOADED_OPTION_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/CommandLine.h"
@@ -15,6 +15,14 @@
 #include <vector>
 
 namespace passpilot {
+
+/// How a plugin's options are given.
+struct OptionStyle {
+  const char *Dashes; ///< in front of a flag, for messages
+  bool HasVariables;  ///< an environment variable may stand for a flag
+};
+/// Each plugin defines its own.
+extern const OptionStyle TheOptionStyle;
 
 /// The category of our flags in help texts.
 llvm::cl::OptionCategory &optionCategory();
@@ -57,6 +65,7 @@ private:
   static inline void (*OnFlag)() = nullptr;
 
   Values set() const;
+  std::string variable() const; ///< the variable's text; empty without one
 };
 
 } // namespace passpilot

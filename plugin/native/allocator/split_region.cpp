@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "split_edit.h"
+#include "split_region.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/LiveIntervals.h"
@@ -15,6 +15,24 @@
 using namespace llvm;
 
 namespace passpilot {
+
+std::string SplitRegion::name(const LiveBlocks &Live) const {
+  static constexpr const char *Names[] = {"loop", "block", "register", "gap"};
+  const int Block = Blocks.find_first();
+  return std::string(Names[static_cast<size_t>(Kind)]) + ":" +
+         std::to_string(Block < 0 ? 0 : Live.All[Block].Block->getNumber());
+}
+
+bool SplitRegion::contains(const LiveBlocks &Live, const MachineInstr &I,
+                           const LiveIntervals &LIS) const {
+  const MachineBasicBlock *B = I.getParent();
+  if (!Live.contains(B) || !Blocks[Live.indexOf(B)])
+    return false;
+  if (!First)
+    return true;
+  const SlotIndex At = LIS.getInstructionIndex(I);
+  return First->Index <= At && At <= Last->Index;
+}
 
 static MachineInstr *insertCopy(const FunctionAllocation &F,
                                 const RegionCopy &C, Register To,
@@ -87,8 +105,7 @@ Register splitAt(const SplitRegion &R, const LiveBlocks &Live,
   const Register Original = F.VRM.getOriginal(Old);
   computeInterval(F, Inside, Original);
   computeInterval(F, Outside, Original);
-  // Nobody reads the value of some copies, which LLVM's spiller expects to be
-  // gone.
+  // LLVM's spiller expects copies whose value is not read to be gone.
   SmallVector<MachineInstr *, 8> Dead;
   copy_if(Copies, std::back_inserter(Dead),
           [](const MachineInstr *Copy) { return Copy->allDefsAreDead(); });

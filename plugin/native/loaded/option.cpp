@@ -58,9 +58,9 @@ Option::Values Option::values() const {
     return Mine;
   if (!Given.empty())
     return {Given.begin(), Given.end()};
-  const char *Text = std::getenv(Variable.c_str());
   SmallVector<StringRef> Parts;
-  StringRef(Text ? Text : "").split(Parts, ';', -1, /*KeepEmpty=*/false);
+  const std::string Text = variable();
+  StringRef(Text).split(Parts, ';', -1, /*KeepEmpty=*/false);
   return {Parts.begin(), Parts.end()};
 }
 
@@ -69,14 +69,19 @@ std::string Option::last() const {
     return Mine.back();
   if (!Given.empty())
     return Given[Given.size() - 1];
-  const char *Text = std::getenv(Variable.c_str());
+  return variable();
+}
+
+std::string Option::variable() const {
+  const char *Text =
+      TheOptionStyle.HasVariables ? std::getenv(Variable.c_str()) : nullptr;
   return Text ? Text : "";
 }
 
 std::string Option::name() const {
   return !set().empty()  ? shortName().str()
          : Given.empty() ? Variable
-                         : "-" + Flag;
+                         : TheOptionStyle.Dashes + Flag;
 }
 
 Error Option::number(double Least, double &Value) const {

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Advises code generation in a foreign compiler: runs passes in Python at its
+// beginning, and gives LLVM's register allocator our advisors.
+
+#include "../llvm/llvm_options.h"
+#include "../llvm/register_allocation.h"
+#include "../loaded/python.h"
+#include "../loaded/refusal.h"
+#include "flags.h"
+#include "host.h"
+#include "stages.h"
+#include "stock_passes.h"
+#include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/Analysis/LoopAnalysisManager.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/Target/RegisterTargetPassConfigCallback.h"
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+using namespace llvm;
+
+namespace passpilot {
+
+namespace {
+
+/// What a pipeline does with the options first, for a process without one.
+struct Preparation {
+  StockPasses *Passes = nullptr;
+  bool Failed = false;
+};
+
+/// Checks the options and loads the user's files, if no pipeline has: once per
+/// process. An error is one of the compilation of \p M.
+const Preparation &prepared(Module &M) {
+  static Preparation P;
+  static std::once_flag Once;
+  if (optimizes())
+    return P;
+  GivenUpGIL Given; // the first thread runs files in Python
+  std::call_once(Once, [&M] {
+    P.Failed |= !contained(M.getContext(), [](Messages &Report) {
+      PassBuilder PB;
+      Expected<StockPasses *> Passes = StockPasses::registerWith(PB);
+      P.Failed = !Passes;
+      if (Passes)
+        P.Passes = *Passes;
+      else
+        Report.push_back({"error", toString(Passes.takeError())});
+    });
+  });
+  return P;
+}
+
+/// The pipeline text of the advised passes; empty if none is advised.
+std::string advisedPasses() {
+  std::string Text;
+  for (const EmitPass &P : emitPasses())
+    if (advised(P.Point))
+      Text += (Text.empty() ? "" : ",") + std::string(P.Text);
+  return Text;
+}
+
+Error runPasses(Module &M, StringRef Text, Messages &Report) {
+  PassInstrumentationCallbacks PIC;
+  LoopAnalysisManager LAM;
+  FunctionAnalysisManager FAM;
+  CGSCCAnalysisManager CGAM;
+  ModuleAnalysisManager MAM;
+  PassBuilder PB(nullptr, {}, std::nullopt, &PIC);
+  auto Registered = StockPasses::registerWith(PB, PassStage::CodeGeneration);
+  if (!Registered)
+    return Registered.takeError();
+  StockPasses &Passes = **Registered;
+  PB.registerModuleAnalyses(MAM);
+  PB.registerCGSCCAnalyses(CGAM);
+  PB.registerFunctionAnalyses(FAM);
+  PB.registerLoopAnalyses(LAM);
+  PB.crossRegisterProxies(LAM, FAM, CGAM, MAM);
+  ModulePassManager PM;
+  if (Error E = Passes.parse(PB, PM, Text))
+    return E;
+  Passes.begin(M);
+  PM.run(M, MAM);
+  Passes.end(!Passes.failed(), Report);
+  return Error::success();
+}
+
+/// Advises one code generation; LLVM's pass manager owns it.
+class CodeGeneration final : public ImmutablePass {
+public:
+  static char ID;
+  CodeGeneration() : ImmutablePass(ID) {}
+  StringRef getPassName() const override { return "passpilot"; }
+
+  /// The module's advisors, made when the allocator first needs them.
+  RegisterAllocation &allocation(Module &M) {
+    if (!Allocation)
+      begin(M);
+    return *Allocation;
+  }
+
+private:
+  struct AdvisedPoint {
+    std::unique_ptr<passpilot::Advisor> Advisor;
+    AdvisorOptions Options;
+    bool Finished = false;
+  };
+  std::map<std::string, AdvisedPoint> Points;
+  std::optional<RegisterAllocation> Allocation; // refers to the advisors
+  bool Failed = false;
+
+  bool doInitialization(Module &M) override {
+    noteCodeGeneration();
+    Failed = prepared(M).Failed;
+    contained(M.getContext(), [&](Messages &Report) {
+      const std::string Text = advisedPasses();
+      if (!Failed && !Text.empty() && !hasFailed())
+        if (Error E = runPasses(M, Text, Report))
+          Report.push_back({"error", toString(std::move(E))});
+      if (optimizes())
+        return;
+      if (const std::string Why = policy().refusal(M); !Why.empty())
+        Report.push_back({"error", Why});
+    });
+    return false;
+  }
+
+  bool doFinalization(Module &M) override {
+    if (!Allocation && none_of(M, [](Function &F) { return !F.empty(); }))
+      allocation(M); // nothing to ask about, but the log wants to be written
+    contained(M.getContext(), [&](Messages &Report) {
+      const bool Good = !Failed;
+      if (!Allocation)
+        warn(M, "emit", Report);
+      if (StockPasses *Passes = prepared(M).Passes; Passes && !optimizes()) {
+        warn(M, "optimize", Report);
+        Passes->end(/*Good=*/true, Report);
+      }
+      for (auto &[Point, A] : Points)
+        if (A.Advisor && !A.Finished)
+          finish(M, A, Good, Report);
+    });
+    Allocation.reset(); // the pass manager may run again
+    Points.clear();
+    return false;
+  }
+
+  void begin(Module &M) {
+    std::map<std::string, Session *> Sessions;
+    Failed |= !contained(M.getContext(), [&](Messages &Report) {
+      for (const HookedPoint *P : pointsOf("emit"))
+        if (!Failed && advised(P->Name))
+          Sessions[P->Name] = begin(M, *P, Report);
+      liftEvictionLimit();
+      Allocation.emplace(
+          M.getContext(),
+          AllocationSessions::find([&](const char *P) { return Sessions[P]; }));
+    });
+    if (!Allocation)
+      std::exit(1); // without it LLVM cannot go on
+  }
+
+  Session *begin(Module &M, const HookedPoint &P, Messages &Report) {
+    AdvisedPoint &A = Points[P.Name];
+    A.Options = advisorOptions(P.Name, M);
+    A.Advisor = makeAdvisor(A.Options, P.Table(), Report);
+    Failed |= !A.Advisor;
+    if (!A.Advisor)
+      return nullptr;
+    Session &S = A.Advisor->session();
+    S.OnFailure = [this, &M, &A] {
+      Failed = true;
+      A.Advisor->session().OnFailure = nullptr;
+      contained(M.getContext(),
+                [&](Messages &Texts) { finish(M, A, /*Good=*/true, Texts); });
+    };
+    return &S;
+  }
+
+  void finish(Module &M, AdvisedPoint &A, bool Good, Messages &Report) {
+    A.Finished = true;
+    A.Advisor->finish(Good, Report);
+    if (statsWanted() && Good && !Failed)
+      errs() << report(A.Advisor->session(),
+                       A.Options.Runner + " on " + M.getModuleIdentifier());
+  }
+
+  static void warn(Module &M, StringRef Function, Messages &Report) {
+    for (const HookedPoint *P : pointsOf(Function))
+      if ((Function == "emit" ? advised(P->Name) : advisedByChoice(P->Name)) &&
+          !prepared(M).Failed)
+        Report.push_back(unaskedWarning(P->Name, advisorOptions(P->Name, M)));
+  }
+};
+
+char CodeGeneration::ID = 0;
+
+/// Called while the tool adds the passes of a code generation.
+void advise(TargetMachine &, PassManagerBase &PM, TargetPassConfig *) {
+  // These are options of LLVM's, which it reads next; prepared() reports
+  // errors.
+  if (advised("advised-outliner"))
+    outlineInAllFunctions();
+  consumeError(policy().check());
+  auto *Generation = new CodeGeneration; // owned by the manager
+  PM.add(Generation);
+  if (any_of(pointsOf("emit"),
+             [](const HookedPoint *P) { return advised(P->Name); }))
+    RegisterAllocation::install(
+        PM, [Generation](Module &M) -> RegisterAllocation & {
+          return Generation->allocation(M);
+        });
+}
+
+} // namespace
+
+void registerCodeGeneration() {
+  static const RegisterTargetPassConfigCallback Callback(advise);
+}
+
+} // namespace passpilot
