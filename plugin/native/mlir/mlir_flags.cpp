@@ -2,77 +2,30 @@
 
 #include "mlir_flags.h"
 
+#include "../loaded/advisor_flags.h"
 #include "../loaded/refusal.h"
 #include "inline_point.h"
-#include "mlir_passes.h"
-
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/CommandLine.h"
-
-#include <cmath>
-#include <functional>
 
 using namespace llvm;
 
 namespace passpilot {
 
+const OptionStyle TheOptionStyle = {"--", /*HasVariables=*/false};
+
 namespace {
 
-cl::OptionCategory Category("passpilot", "Who advises the passes");
+AdvisorFlags Common;
+Option Inline("inline", "RUNNER",
+              "Ask RUNNER about each call that MLIR may inline");
 
-void checkAdvise(const std::string &Text) {
-  const auto [Point, Runner] = StringRef(Text).split('=');
-  if (Point.empty() || Runner.empty())
-    refuse("--passpilot-advise: expected POINT=RUNNER, got '" + Text + "'");
-}
-
-void checkValue(const char *Flag, const std::string &Text) {
-  if (Text.empty())
-    refuse(std::string("--passpilot-") + Flag + ": expected a value, got none");
-}
-
-void checkOnError(const std::string &Text) {
-  if (Text != "fail" && Text != "default")
-    refuse("--passpilot-on-error: expected fail or default, got '" + Text +
-           "'");
-}
-
-void checkTimeout(const double &Seconds) {
-  if (!std::isfinite(Seconds) || Seconds <= 0)
-    refuse("--passpilot-timeout: expected a number above 0, got " +
-           std::to_string(Seconds));
-}
-
-cl::opt<std::string>
-    Inline("passpilot-inline", cl::value_desc("RUNNER"),
-           cl::desc("Ask RUNNER about each call that MLIR may inline"),
-           cl::cat(Category), cl::callback([](const std::string &Text) {
-             checkValue("inline", Text);
-           }));
-cl::list<std::string>
-    Advise("passpilot-advise", cl::value_desc("POINT=RUNNER"),
-           cl::desc("Ask RUNNER at any decision point, also one of a pass in "
-                    "Python"),
-           cl::cat(Category),
-           cl::callback([](const std::string &Text) { checkAdvise(Text); }));
-cl::list<std::string>
-    Log("passpilot-log", cl::value_desc("FILE"),
-        cl::desc("Write every decision to a log (see passpilot log); "
-                 "POINT=FILE for each of two advisors"),
-        cl::cat(Category),
-        cl::callback([](const std::string &Text) { checkValue("log", Text); }));
-cl::opt<std::string>
-    OnError("passpilot-on-error", cl::value_desc("fail|default"),
-            cl::desc("What a failing runner does"), cl::init("fail"),
-            cl::cat(Category),
-            cl::callback([](const std::string &Text) { checkOnError(Text); }));
-cl::opt<double>
-    Timeout("passpilot-timeout", cl::value_desc("SECONDS"),
-            cl::desc("How long to wait for another process (10)"), cl::init(10),
-            cl::cat(Category),
-            cl::callback([](const double &Seconds) { checkTimeout(Seconds); }));
-cl::opt<bool> Stats("passpilot-stats", cl::desc("Print decisions and times"),
-                    cl::cat(Category));
+/// Ends the tool at the first wrong value.
+[[maybe_unused]] const bool Watched = [] {
+  Option::onFlag([] {
+    if (Error E = Common.check())
+      refuse(toString(std::move(E)));
+  });
+  return true;
+}();
 
 bool refused(const Twine &Text, Messages &Told) {
   Told.push_back({"error", Text.str()});
@@ -83,13 +36,13 @@ bool refused(const Twine &Text, Messages &Told) {
 std::vector<Advised> named() {
   std::vector<Advised> Points;
   auto Add = [&Points](StringRef Point, StringRef Runner) {
-    Advised &Each = Points.emplace_back();
-    Each.Point = Point.str();
-    Each.Options.Runner = Runner.str();
+    Advised &Named = Points.emplace_back();
+    Named.Point = Point.str();
+    Named.Options.Runner = Runner.str();
   };
-  if (!Inline.empty())
-    Add(mlirInlinePoint().Name, Inline);
-  for (const std::string &Text : Advise) {
+  for (const std::string &Runner : Inline.values())
+    Add(mlirInlinePoint().Name, Runner);
+  for (const std::string &Text : Common.Advise.values()) {
     const auto [Point, Runner] = StringRef(Text).split('=');
     Add(Point, Runner);
   }
@@ -98,7 +51,7 @@ std::vector<Advised> named() {
 
 /// Gives each log to its point.
 bool addLogs(std::vector<Advised> &Points, Messages &Told) {
-  for (const std::string &Text : Log) {
+  for (const std::string &Text : Common.Log.values()) {
     const auto [Name, File] = StringRef(Text).split('=');
     Advised *Owner = Points.size() == 1 ? &Points.front() : nullptr;
     std::string Path = Text;
@@ -130,30 +83,25 @@ std::optional<std::vector<Advised>> advisedPoints(Messages &Told) {
                        Points[I].Point + ", got two",
                    Told))
         return std::nullopt;
-  for (const cl::Option &O :
-       {std::cref<cl::Option>(Log), std::cref<cl::Option>(OnError),
-        std::cref<cl::Option>(Timeout)})
-    if (Points.empty() && O.getNumOccurrences() &&
-        !refused("--" + O.ArgStr +
-                     ": expected an advisor that it is for, got none; add "
-                     "--passpilot-inline=default",
-                 Told))
+  for (const Option *O : {&Common.Log, &Common.OnError, &Common.Timeout})
+    if (Points.empty() && O->given() &&
+        !refused(toString(withoutAdvisor(*O, "inline")), Told))
       return std::nullopt;
   if (!addLogs(Points, Told))
     return std::nullopt;
   for (Advised &P : Points) {
-    P.Options.OnError = OnError;
-    P.Options.Timeout = Timeout;
+    cantFail(Common.read(P.Options)); // the values are checked
     P.Options.Unasked = "there is no call that may be inlined";
   }
   return Points;
 }
 
 bool advises() {
-  return !Inline.empty() || !Advise.empty() || !Log.empty() ||
-         OnError.getNumOccurrences() || Timeout.getNumOccurrences();
+  return any_of(ArrayRef({&Inline, &Common.Advise, &Common.Log, &Common.OnError,
+                          &Common.Timeout}),
+                [](const Option *O) { return O->given(); });
 }
 
-bool statsWanted() { return Stats; }
+bool statsWanted() { return Common.Stats; }
 
 } // namespace passpilot

@@ -152,9 +152,9 @@ def test_no_log_of_a_compilation_that_fails_later(source: Path) -> None:
         ),
         (["--passpilot-inline="], "--passpilot-inline: expected a value, got none"),
         (["--passpilot-inline=const:3"], "runner const:3: expected const:0 or const:1, got '3'"),
-        (["--passpilot-log=x.log"], "--passpilot-log: expected an advisor that it is for, got none"),
+        (["--passpilot-log=x.log"], "--passpilot-log has no effect without an advisor"),
         (["--passpilot-on-error=maybe"], "--passpilot-on-error: expected fail or default, got 'maybe'"),
-        (["--passpilot-timeout=0"], "--passpilot-timeout: expected a number above 0, got 0"),
+        (["--passpilot-timeout=0"], "--passpilot-timeout: expected a number above 0, got '0'"),
         (
             ["--passpilot-inline=const:1", "--passpilot-advise=mark=const:1", "--passpilot-log=x.log"],
             "--passpilot-log: expected POINT=FILE with the point of an advisor, got 'x.log'",
