@@ -116,11 +116,11 @@ def make_parser() -> Parser:
     split.option("file", default="", metavar="FILE.toml", help=families)
     stats = command("stats", "print what is in a corpus", "Print what is in a corpus, by program.")
     stats.option("json", action="store_true", help="print one JSON object")
-    for each in (extract, verify):
+    for command_parser in (extract, verify):
         jobs = "processes at once (as processors)"
-        each.option("jobs", "j", type=count_of("processes"), default=0, metavar="N", help=jobs)
-    for each in (extract, verify, split, stats):
-        each.traceback_option()
+        command_parser.option("jobs", "j", type=count_of("processes"), default=0, metavar="N", help=jobs)
+    for command_parser in (extract, verify, split, stats):
+        command_parser.traceback_option()
     return parser
 
 
@@ -129,7 +129,7 @@ def _shares(text: str) -> tuple[float, ...]:
         shares = tuple(map(float, text.split(",")))
     except ValueError:
         shares = ()
-    if len(shares) != 3 or not all(0 <= each < math.inf for each in shares) or not sum(shares):
+    if len(shares) != 3 or not all(0 <= share < math.inf for share in shares) or not sum(shares):
         msg = f"expected three numbers, got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return shares

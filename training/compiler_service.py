@@ -81,7 +81,7 @@ class ServedFolder:
         try:
             place = os.path.realpath(os.path.join(self._folder, path))
             if os.path.isabs(path) or os.path.commonpath([place, self._folder]) != self._folder:
-                raise InputError(f"path {path!r:.80}: expected one within the corpus, got another")
+                raise InputError(f"path {path!r:.80} is outside the corpus")
             with open(place, "rb", opener=_open) as file:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode):

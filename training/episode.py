@@ -26,7 +26,7 @@ from passpilot.runners.spec import LONGEST_TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Protocol, Self, TypeAlias
+    from typing import Self, TypeAlias
 
     from numpy.typing import NDArray
 
@@ -34,17 +34,10 @@ if TYPE_CHECKING:
     from passpilot.runners.base import Tensor
     from passpilot.runners.remote import advisor_pb2
     from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Episode, Result
+    from passpilot.training.messages import AgentStream
 
     Observed: TypeAlias = Mapping[str, Tensor]
     Info: TypeAlias = Mapping[str, float | int | tuple[str, ...] | bytes]
-
-    class MessageStream(Protocol):
-        """Exchanges messages with a compiler; `EpisodeStream` does it over gRPC."""
-
-        def start_message(self, **fields: object) -> AgentMessage: ...
-        def action_message(self, action: object) -> AgentMessage: ...
-        def exchange(self, message: AgentMessage) -> CompilerMessage: ...
-        def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +87,7 @@ class CompilerClient:
         if not 0 < timeout <= LONGEST_TIMEOUT:
             msg = f"{self._who}: expected a timeout of more than 0 seconds, at most a million, got {timeout}"
             raise InputError(msg)
-        self._stream: MessageStream = EpisodeStream(target, timeout, tls=tls, token=token)
+        self._stream: AgentStream = EpisodeStream(target, timeout, tls=tls, token=token)
         self._begin()
 
     def _begin(self) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The messages between the compiler service and its workers; this docstring defines them.
+"""The messages between agents, the compiler service and its workers; this docstring defines the last ones.
 
-They travel over a socket. A message is a u32 length and an `AgentMessage` to the worker or a
+Those of a worker travel over a socket. A message is a u32 length and an `AgentMessage` to the worker or a
 `CompilerMessage` from it, as between agent and service, with these differences:
 
 * a start has the module's code, never a path; without a point it measures the compiler's default;
@@ -12,16 +12,65 @@ They travel over a socket. A message is a u32 length and an `AgentMessage` to th
 from __future__ import annotations
 
 import struct
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final
 
-from passpilot.plugin.errors import CompilationError, Error
+from passpilot.plugin.errors import AdviceError, CompilationError, Error, InputError
 from passpilot.plugin.failures import describe_failure
-from passpilot.training.compiler_pb2 import CompilerMessage, Start
+from passpilot.training.compiler_pb2 import Action, AgentMessage, CompilerMessage, Start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LENGTH: Final = struct.Struct("=I")
+
+
+class AgentStream(ABC):
+    """Exchanges messages with a compiler for an agent; `who` begins its errors."""
+
+    def __init__(self, who: str) -> None:
+        self._who = who
+
+    def start_message(self, **fields: object) -> AgentMessage:
+        """The message that starts an episode.
+
+        Raises:
+            InputError: a field has a wrong type.
+        """
+        try:
+            return AgentMessage(start=Start(**fields))  # type: ignore[arg-type]
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{self._who}: expected the arguments of an episode, got: {error}") from error
+
+    def action_message(self, action: object) -> AgentMessage:
+        """The message that takes a decision.
+
+        Raises:
+            AdviceError: the action is no bool and no number, or beyond 64 bits.
+        """
+        item = getattr(action, "item", None)
+        plain = item() if callable(item) and getattr(action, "size", None) == 1 else action
+        try:
+            if isinstance(plain, int):
+                return AgentMessage(action=Action(integer=int(plain)))
+            if isinstance(plain, float):
+                return AgentMessage(action=Action(number=plain))
+        except ValueError:  # beyond 64 bits
+            pass
+        msg = f"action: expected a bool or a number, got {type(action).__name__} {action!r:.80}"
+        raise AdviceError(f"{msg}; give the decision itself")
+
+    @abstractmethod
+    def exchange(self, message: AgentMessage) -> CompilerMessage:
+        """Send a message and return the answer.
+
+        Raises:
+            PeerError: no answer came, or a malformed one.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the stream; the next message opens another one. Idempotent."""
 
 
 def failure(error: BaseException, *, retry: bool = False) -> CompilerMessage:

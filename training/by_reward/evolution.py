@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Evolution strategies: `Covariance` (CMA-ES, for small policies) and `Antithetic` (for networks).
 
-Both are asked for candidates and told what these are worth; more is better.
+`ask` gives candidates, and `tell` takes what these are worth; more is better.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Final, Protocol
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -29,32 +30,30 @@ _LEAST: Final = 0.01
 """Added to the size of a weight: weights of zero are varied, too."""
 
 
-class Strategy(Protocol):
+class Strategy(ABC):
     """An evolution strategy."""
 
-    @property
-    def mean(self) -> Vector:
-        """The present weights."""
-        ...
+    mean: Vector
+    """The present weights."""
 
+    @abstractmethod
     def ask(self) -> list[Vector]:
         """The candidates of an iteration."""
-        ...
 
+    @abstractmethod
     def tell(self, values: Sequence[float]) -> None:
         """What the candidates are worth, in their order."""
-        ...
 
+    @abstractmethod
     def state(self) -> State:
         """All that `restore` needs to go on exactly here."""
-        ...
 
+    @abstractmethod
     def restore(self, state: Mapping[str, NDArray[np.generic]]) -> None:
         """Go on from a state; only a new strategy may."""
-        ...
 
 
-class Covariance:
+class Covariance(Strategy):
     """CMA-ES by the package cma.
 
     A state is the values so far: they and the seed make the same strategy again, without a compilation.
@@ -70,7 +69,7 @@ class Covariance:
             return random.standard_normal(shape)
 
         self._scale = np.abs(start) + _LEAST
-        self._start = start.copy()
+        self._start, self.mean = start.copy(), start.copy()
         options = {
             "popsize": population,
             "randn": normal,
@@ -85,27 +84,23 @@ class Covariance:
             "CMA_diagonal": len(start) > DIAGONAL,
         }
         self._inner = cma.CMAEvolutionStrategy(np.zeros(len(start)), sigma, options)
-        self._asked: list[Vector] = []
-        self._told: list[list[float]] = []
-
-    @property
-    def mean(self) -> Vector:
-        """See `Strategy`."""
-        return np.asarray(self._start + self._scale * self._inner.mean)
+        self._candidates: list[Vector] = []
+        self._values: list[list[float]] = []
 
     def ask(self) -> list[Vector]:
         """See `Strategy`."""
-        self._asked = self._inner.ask()
-        return [np.asarray(self._start + self._scale * each) for each in self._asked]
+        self._candidates = self._inner.ask()
+        return [np.asarray(self._start + self._scale * candidate) for candidate in self._candidates]
 
     def tell(self, values: Sequence[float]) -> None:
         """See `Strategy`."""
-        self._inner.tell(self._asked, [-value for value in values])
-        self._told.append(list(values))
+        self._inner.tell(self._candidates, [-value for value in values])
+        self._values.append(list(values))
+        self.mean = np.asarray(self._start + self._scale * self._inner.mean)
 
     def state(self) -> State:
         """See `Strategy`."""
-        return {"told": np.array(self._told, np.float64)}
+        return {"told": np.array(self._values, np.float64)}
 
     def restore(self, state: Mapping[str, NDArray[np.generic]]) -> None:
         """See `Strategy`."""
@@ -114,28 +109,23 @@ class Covariance:
             self.tell(values)
 
 
-class Antithetic:
+class Antithetic(Strategy):
     """Pairs of opposite candidates, ranks in place of values, and Adam on the slope that they estimate."""
 
     def __init__(self, start: Vector, sigma: float, population: int, seed: int, rate: float) -> None:
-        self._weights, self._sigma, self._seed, self._rate = start.copy(), sigma, seed, rate
+        self.mean, self._sigma, self._seed, self._rate = start.copy(), sigma, seed, rate
         self._pairs = max(1, population // 2)
         self._scale = np.abs(start) + _LEAST
         self._moments, self._squares = np.zeros_like(start), np.zeros_like(start)
         self._noise: list[Vector] = []
         self._step = 0
 
-    @property
-    def mean(self) -> Vector:
-        """See `Strategy`."""
-        return self._weights
-
     def ask(self) -> list[Vector]:
         """See `Strategy`."""
         random = np.random.default_rng((self._seed, self._step))
-        self._noise = [random.standard_normal(len(self._weights)) for _ in range(self._pairs)]
-        near = [self._sigma * self._scale * each for each in self._noise]
-        return [self._weights + sign * each for each in near for sign in (1, -1)]
+        self._noise = [random.standard_normal(len(self.mean)) for _ in range(self._pairs)]
+        near = [self._sigma * self._scale * noise for noise in self._noise]
+        return [self.mean + sign * step for step in near for sign in (1, -1)]
 
     def tell(self, values: Sequence[float]) -> None:
         """See `Strategy`."""
@@ -149,12 +139,12 @@ class Antithetic:
         self._squares = 0.99 * self._squares + 0.01 * slope**2
         mean = self._moments / (1 - 0.9**self._step)
         square = self._squares / (1 - 0.99**self._step)
-        self._weights = self._weights + self._rate * self._scale * mean / (np.sqrt(square) + 1e-8)
+        self.mean = self.mean + self._rate * self._scale * mean / (np.sqrt(square) + 1e-8)
 
     def state(self) -> State:
         """See `Strategy`."""
         return {
-            "weights": self._weights,
+            "weights": self.mean,
             "moments": self._moments,
             "squares": self._squares,
             "step": np.array(self._step),
@@ -162,7 +152,7 @@ class Antithetic:
 
     def restore(self, state: Mapping[str, NDArray[np.generic]]) -> None:
         """See `Strategy`."""
-        self._weights, self._moments, self._squares = (
+        self.mean, self._moments, self._squares = (
             np.array(state[name], np.float64) for name in ("weights", "moments", "squares")
         )
         self._step = int(state["step"])
@@ -174,6 +164,5 @@ def centred_ranks(values: Sequence[float]) -> Vector:
     distinct, places, counts = np.unique(array, return_inverse=True, return_counts=True)
     if len(distinct) == 1:
         return np.zeros(len(array))
-    ends = np.cumsum(counts)
-    ranks = ends - (counts + 1) / 2
+    ranks = np.cumsum(counts) - (counts + 1) / 2
     return np.asarray(ranks[places] / (len(array) - 1) - 0.5)

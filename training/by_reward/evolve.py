@@ -22,12 +22,13 @@ from passpilot.training.machines.local import Machines, machines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Unpack
 
     from numpy.typing import NDArray
 
     from passpilot.training.by_reward.evolution import Strategy
     from passpilot.training.data.matrix import Arrangement
-    from passpilot.training.learning.training import Arrays, TrainedModel
+    from passpilot.training.learning.training import Arrays, RunOptions, TrainedModel
     from passpilot.training.machines.local import Machines
 
 
@@ -81,22 +82,11 @@ class EvolutionRun(RewardTraining):
         folder: str,
         *,
         machines: Machines | None = None,
-        callbacks: Sequence[Callable[..., object]] = (),
-        resume: bool = False,
-        command: str = "",
+        **run: Unpack[RunOptions],
     ) -> None:
         self._evolution = settings
-        super().__init__(
-            settings.method,
-            settings,
-            settings.iterations,
-            base,
-            folder,
-            machines=machines or Machines(),
-            callbacks=callbacks,
-            resume=resume,
-            command=command,
-        )
+        where = machines or Machines()
+        super().__init__(settings.method, settings, settings.iterations, base, folder, machines=where, **run)
         self.start: dict[str, float] = {}
         """The rewards of the network that evolution began with, by part."""
         first = self._network.network.vector().astype(np.float64)

@@ -35,11 +35,12 @@ with needs("rl", "reinforcement learning"):
     from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
+    from typing import Unpack
 
     from passpilot.training.by_reward.settings import ReinforceSettings
     from passpilot.training.data.matrix import Arrangement
-    from passpilot.training.learning.training import TrainedModel
+    from passpilot.training.learning.training import RunOptions, TrainedModel
 
 AGENT: Final = "agent.zip"
 
@@ -54,31 +55,13 @@ class Reinforcement(RewardTraining):
     charts: ClassVar = (("reward", "least reward", "greatest reward"), ("train reward", "validation reward"))
 
     def __init__(
-        self,
-        method: str,
-        settings: ReinforceSettings,
-        base: str,
-        folder: str,
-        *,
-        callbacks: Sequence[Callable[..., object]] = (),
-        resume: bool = False,
-        command: str = "",
+        self, method: str, settings: ReinforceSettings, base: str, folder: str, **run: Unpack[RunOptions]
     ) -> None:
         if isinstance(search_point(settings.point).domain, Number):
             raise InputError(f"train {method}: expected a point of flags or choices, got {settings.point}")
         self._agents = settings
-        super().__init__(
-            method,
-            settings,
-            settings.steps,
-            base,
-            folder,
-            machines=Machines(settings.environments),
-            whole=True,
-            callbacks=callbacks,
-            resume=resume,
-            command=command,
-        )
+        where = Machines(settings.environments)
+        super().__init__(method, settings, settings.steps, base, folder, machines=where, whole=True, **run)
 
     def _first(self, arrangement: Arrangement) -> DecisionNetwork:
         """A network for its features and their scale alone; the weights come from the agent."""

@@ -11,7 +11,7 @@ from passpilot.training.rewards import REWARDS
 
 @dataclass(frozen=True, slots=True)
 class RewardSettings:
-    """What all trainers by rewards are told."""
+    """The settings of all trainers by rewards."""
 
     modules: tuple[str, ...]
     """Paths of modules to learn on; ``*`` stands for any text."""

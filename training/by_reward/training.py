@@ -23,13 +23,14 @@ from passpilot.training.learning.toml_settings import toml_text
 from passpilot.training.learning.training import TrainedModel, Training
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Unpack
 
     from numpy.typing import NDArray
 
     from passpilot.training.by_reward.settings import RewardSettings
     from passpilot.training.learning.network import RatingNetwork
-    from passpilot.training.learning.training import Arrays
+    from passpilot.training.learning.training import Arrays, RunOptions
     from passpilot.training.machines.local import Machines
 
 DATA: Final = "start"
@@ -47,9 +48,7 @@ class RewardTraining(Training):
         folder: where the files come.
         machines: what compiles.
         whole: whether a decision is one row in any case.
-        callbacks: functions that are called with the training and every new row of the curve.
-        resume: whether to go on from the folder's checkpoint, if there is one.
-        command: what the card says was called.
+        run: see `RunOptions`.
 
     Raises:
         InputError: the modules cannot be read, or nothing is decided in them.
@@ -67,12 +66,10 @@ class RewardTraining(Training):
         *,
         machines: Machines,
         whole: bool = False,
-        callbacks: Sequence[Callable[..., object]] = (),
-        resume: bool = False,
-        command: str = "",
+        **run: Unpack[RunOptions],
     ) -> None:
         point = search_point(settings.point)
-        super().__init__(point, settings, folder, total, callbacks=callbacks, resume=resume, command=command)
+        super().__init__(point, settings, folder, total, **run)
         self._method, self._reward_settings = method, settings
         self._parts = {"train": modules_of(settings.modules, base, settings.pipeline)}
         if settings.validation:

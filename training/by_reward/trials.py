@@ -77,7 +77,7 @@ class Trials:
         self, pairs: Sequence[tuple[RunnerLike | None, TrialModule]], step: Callable[[], object]
     ) -> list[float | Error]:
         """The measure of every module with its runner; None stands for the compiler's own decisions."""
-        runs = [partial(measured, self.point, self.reward, self.at, *each) for each in pairs]
+        runs = [partial(measured, self.point, self.reward, self.at, *pair) for pair in pairs]
         self.compilations += len(runs)
         return self.machines.run("train", runs, self.deadline, lambda _number, _made: step(), TOGETHER)
 
@@ -92,8 +92,8 @@ class Trials:
         Raises:
             Error: a module cannot be compiled with the compiler's own decisions.
         """
-        new = [each for each in modules if each.name not in self._defaults]
-        for module, value in zip(new, self.measure([(None, each) for each in new], step), strict=True):
+        new = [module for module in modules if module.name not in self._defaults]
+        for module, value in zip(new, self.measure([(None, module) for module in new], step), strict=True):
             if isinstance(value, Error):
                 raise InputError(f"{module.name}: expected a module that compiles, got: {value}") from value
             self._defaults[module.name] = value

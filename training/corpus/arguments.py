@@ -39,13 +39,13 @@ LTO_STARTS: Final = ("-flto=", "-fthinlto-index=")
 
 def value_of(arguments: Sequence[str], name: str) -> str:
     """The last value that follows `name`; empty if there is none."""
-    places = [number for number, each in enumerate(arguments[:-1]) if each == name]
+    places = [number for number, argument in enumerate(arguments[:-1]) if argument == name]
     return arguments[places[-1] + 1] if places else ""
 
 
 def optimization_level(arguments: Sequence[str]) -> str:
     """Such as ``Oz``; ``O0`` without an argument."""
-    levels = [each[1:] for each in arguments if each.startswith("-O") and len(each) <= 3]
+    levels = [argument[1:] for argument in arguments if argument.startswith("-O") and len(argument) <= 3]
     return {"O": "O1", "Og": "O1"}.get(levels[-1], levels[-1]) if levels else "O0"
 
 
@@ -57,16 +57,18 @@ def relocation_model(arguments: Sequence[str]) -> str:
 def without_outputs(arguments: Sequence[str]) -> Iterator[str]:
     """The arguments without those for additional outputs, and without the action."""
     rest = iter(arguments)
-    for each in rest:
-        if each in OUTPUTS:
+    for argument in rest:
+        if argument in OUTPUTS:
             next(rest, None)
-        elif each not in (*OUTPUT_FLAGS, *ACTIONS) and not each.startswith(OUTPUT_STARTS):
-            yield each
+        elif argument not in (*OUTPUT_FLAGS, *ACTIONS) and not argument.startswith(OUTPUT_STARTS):
+            yield argument
 
 
 def for_object(arguments: Sequence[str]) -> list[str]:
     """The arguments that compile a unit's bitcode to an object; the caller adds input and output."""
     kept = [
-        each for each in without_outputs(arguments) if each not in LTO and not each.startswith(LTO_STARTS)
+        argument
+        for argument in without_outputs(arguments)
+        if argument not in LTO and not argument.startswith(LTO_STARTS)
     ]
     return [*kept, "-emit-obj", "-w"]

@@ -90,8 +90,8 @@ def build_corpus(
     check_new(folder)
     facts, problems = _checked(draft.units)
     problems = [*draft.problems, *problems]
-    chosen = [each for each in draft.units if each.name in facts and wanted(each.arguments(facts[each.name]))]
-    facts = {each.name: facts[each.name] for each in chosen}
+    chosen = [unit for unit in draft.units if unit.name in facts and wanted(unit.arguments(facts[unit.name]))]
+    facts = {unit.name: facts[unit.name] for unit in chosen}
     if not facts:
         raise InputError(_nothing(folder, problems))
     with _partial(target) as partial:
@@ -147,13 +147,13 @@ def _checked(units: Sequence[UnitDraft]) -> tuple[dict[str, ModuleFacts], list[s
     """The facts of usable units by name, and what is wrong with the others."""
     facts: dict[str, ModuleFacts] = {}
     problems: list[str] = []
-    for unit, found in zip(units, inspect_all([(each.name, each.bitcode) for each in units]), strict=True):
+    for unit, found in zip(units, inspect_all([(unit.name, unit.bitcode) for unit in units]), strict=True):
         if isinstance(found, Error):
             problems.append(str(found))
         else:
             facts[unit.name] = found
     refused: dict[str, list[str]] = {}
-    targets = Counter(each.triple for each in facts.values() if not _foreign(each))
+    targets = Counter(module.triple for module in facts.values() if not _foreign(module))
     target = targets.most_common(1)[0][0] if targets else ""
     for name, found in list(facts.items()):
         wrong = _foreign(found)
@@ -182,27 +182,27 @@ def _written(folder: Path, draft: CorpusDraft, facts: Mapping[str, ModuleFacts])
     origins: dict[str, UnitOrigin] = {}
     duplicates: dict[str, str] = {}
     known: dict[object, str] = {}
-    for each in draft.units:
-        if each.name not in facts:
+    for entry in draft.units:
+        if entry.name not in facts:
             continue
-        data = each.bitcode()
-        thinlto = each.thinlto() if each.thinlto else b""
-        arguments = draft.override or each.arguments(facts[each.name])
-        unit = CorpusUnit(each.name, folder / f"{each.name}.bc", arguments)
+        data = entry.bitcode()
+        thinlto = entry.thinlto() if entry.thinlto else b""
+        arguments = draft.override or entry.arguments(facts[entry.name])
+        unit = CorpusUnit(entry.name, folder / f"{entry.name}.bc", arguments)
         digest = hashlib.sha256(data).hexdigest()
-        kept = known.setdefault((digest, hashlib.sha256(thinlto).digest(), *_generation(unit)), each.name)
-        if kept != each.name:
-            duplicates[each.name] = kept
+        kept = known.setdefault((digest, hashlib.sha256(thinlto).digest(), *_generation(unit)), entry.name)
+        if kept != entry.name:
+            duplicates[entry.name] = kept
             continue
         os.makedirs(unit.bitcode.parent, exist_ok=True)
         write_file(os.fspath(unit.bitcode), data)
-        if each.thinlto:
-            unit = replace(unit, thinlto=folder / f"{each.name}.thinlto.bc")
+        if entry.thinlto:
+            unit = replace(unit, thinlto=folder / f"{entry.name}.thinlto.bc")
             write_file(os.fspath(unit.thinlto), thinlto)  # type: ignore[arg-type]
-        units[each.name] = unit
-        origins[each.name] = replace(each.origin, sha256=digest)
+        units[entry.name] = unit
+        origins[entry.name] = replace(entry.origin, sha256=digest)
     first = next(iter(facts.values()))
-    compilers = Counter(each.compiler for each in facts.values() if each.compiler)
+    compilers = Counter(module.compiler for module in facts.values() if module.compiler)
     compiler = compilers.most_common(1)[0][0] if compilers else ""
     programs = _renamed(draft.programs, units, duplicates)
     return Corpus(
@@ -221,19 +221,19 @@ def _renamed(
     """The programs with the names of kept modules, without those that lack a module."""
 
     def names(given: Sequence[str]) -> tuple[str, ...]:
-        return tuple(duplicates.get(each, each) for each in given)
+        return tuple(duplicates.get(name, name) for name in given)
 
     renamed = [
-        replace(each, objects=names(each.objects), libraries=tuple(map(names, each.libraries)))
-        for each in programs
+        replace(program, objects=names(program.objects), libraries=tuple(map(names, program.libraries)))
+        for program in programs
     ]
-    return [each for each in renamed if all(name in units for name in each.modules)]
+    return [program for program in renamed if all(name in units for name in program.modules)]
 
 
 def _lost(before: Sequence[CorpusProgram], after: Sequence[CorpusProgram]) -> list[str]:
-    kept = {each.name for each in after}
+    kept = {program.name for program in after}
     return [
-        f"program {each.name}: expected all its modules, got some that were left out; it is left out, too"
-        for each in before
-        if each.name not in kept
+        f"program {program.name}: expected all its modules, got some that were left out; it is left out, too"
+        for program in before
+        if program.name not in kept
     ]

@@ -109,14 +109,14 @@ def draft_commands(file: str, scratch: Path, jobs: int, options: Sequence[str] =
         InputError: the file is wrong, or there is no clang.
     """
     commands = read_commands(file)
-    kept = {each.output or each.source: each for each in commands}
-    base = os.path.commonpath([each.directory for each in commands]) if commands else "/"
+    kept = {command.output or command.source: command for command in commands}
+    base = os.path.commonpath([command.directory for command in commands]) if commands else "/"
     rows = [(inside(os.path.relpath(place, base)), command) for place, command in kept.items()]
     with ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0))) as pool:
         places = (scratch / str(number) for number in range(len(rows)))
         drafts = list(pool.map(lambda place, row: _draft(place, row[0], row[1], options), places, rows))
-    units = {unit.name: unit for each in drafts for unit in each.units}
-    return CorpusDraft(list(units.values()), problems=[line for each in drafts for line in each.problems])
+    units = {unit.name: unit for draft in drafts for unit in draft.units}
+    return CorpusDraft(list(units.values()), problems=[line for draft in drafts for line in draft.problems])
 
 
 def _draft(scratch: Path, name: str, command: CompileCommand, options: Sequence[str]) -> CorpusDraft:
@@ -144,7 +144,7 @@ def _units(scratch: Path, name: str, command: CompileCommand, options: Sequence[
         )
     front_end = FrontEnd(compiler, command.directory, os.environ)
     ours = tuple(f"--{name}" for name in options) if command.is_ours else ()
-    arguments = [each for each in command.arguments if each.partition("=")[0] not in ours]
+    arguments = [word for word in command.arguments if word.partition("=")[0] not in ours]
     units = []
     for number, job in enumerate(front_end.jobs([clang, *arguments])):
         path = scratch.with_suffix(f".{number}.bc")

@@ -47,7 +47,7 @@ def read_embedded(name: str, data: bytes) -> EmbeddedUnit:
     if data.startswith(BITCODE):
         raise InputError(f"{name}: expected an object, got bitcode, as -flto makes it; {_HOW}")
     try:
-        found = {each.name: each.data for each in sections(data)}
+        found = {section.name: section.data for section in sections(data)}
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
     bitcode = found.get(".llvmbc", b"")
@@ -67,7 +67,7 @@ def draft_objects(folder: str) -> CorpusDraft:
         InputError: the folder cannot be read.
     """
     return draft_embedded(
-        [(str(each.relative_to(folder)), each) for each in files_below(folder, ".o")], folder
+        [(str(path.relative_to(folder)), path) for path in files_below(folder, ".o")], folder
     )
 
 
@@ -89,7 +89,7 @@ def draft_params(file: str, root: str) -> CorpusDraft:
         for number, word in enumerate(words)
         if number not in outputs and not word.startswith("-") and word.endswith((".o", ".a"))
     ]
-    return draft_embedded([(each, Path(root, each)) for each in dict.fromkeys(inputs)], root)
+    return draft_embedded([(name, Path(root, name)) for name in dict.fromkeys(inputs)], root)
 
 
 def draft_embedded(objects: Iterable[tuple[str, Path]], root: str) -> CorpusDraft:
@@ -128,7 +128,9 @@ def _units(name: str, path: Path, root: str, problems: list[str]) -> list[UnitDr
 def _unit(name: str, path: Path, data: bytes, root: str) -> UnitDraft:
     found = read_embedded(name, data)
     thinlto = None
-    if index := next((each[len(INDEX) :] for each in found.arguments if each.startswith(INDEX)), ""):
+    if index := next(
+        (argument[len(INDEX) :] for argument in found.arguments if argument.startswith(INDEX)), ""
+    ):
         place = Path(root, index)
         if not place.is_file():
             raise InputError(f"{name}: expected its index for ThinLTO, {place}, got none")
@@ -152,4 +154,4 @@ def files_below(folder: str, suffix: str) -> list[Path]:
     """
     if not os.path.isdir(folder):
         raise InputError(f"{folder}: expected a folder, got none")
-    return sorted(each for each in Path(folder).rglob(f"*{suffix}") if each.is_file())
+    return sorted(path for path in Path(folder).rglob(f"*{suffix}") if path.is_file())

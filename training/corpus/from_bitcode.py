@@ -32,8 +32,8 @@ def draft_bitcode(folder: str, override: tuple[str, ...] | None) -> CorpusDraft:
     Raises:
         InputError: the folder cannot be read.
     """
-    files = [each for each in files_below(folder, ".bc") if not each.name.endswith(INDEX)]
-    return CorpusDraft([_plain(each, folder) for each in files], override=override)
+    files = [path for path in files_below(folder, ".bc") if not path.name.endswith(INDEX)]
+    return CorpusDraft([_plain(path, folder) for path in files], override=override)
 
 
 def _plain(path: Path, folder: str) -> UnitDraft:

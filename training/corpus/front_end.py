@@ -57,9 +57,9 @@ class FrontEndJob:
     def recorded(self) -> tuple[str, ...]:
         """The arguments that a corpus keeps; clang's -fembed-bitcode=all embeds the same ones."""
         return tuple(
-            each
-            for each in self.arguments
-            if not each.startswith("-fembed-bitcode") and not each.startswith("-W")
+            argument
+            for argument in self.arguments
+            if not argument.startswith("-fembed-bitcode") and not argument.startswith("-W")
         )
 
 
@@ -77,7 +77,7 @@ class FrontEnd:
         Raises:
             CompilationError: clang does not take the command.
         """
-        kept = [each for each in command[1:] if not each.startswith(DRIVER_ONLY)]
+        kept = [word for word in command[1:] if not word.startswith(DRIVER_ONLY)]
         done = self._run([command[0], "-###", *kept])
         lines = done.stderr.decode("utf-8", "surrogateescape").splitlines()
         rows = [_words(line) for line in lines if line.startswith(' "')]

@@ -55,7 +55,7 @@ def inspect(name: str, read: Callable[[], bytes]) -> ModuleFacts:
     defined = [function for function in module.functions if not function.is_declaration]
     local = {function.name for function in defined}
     flags = module.named_metadata.get("llvm.module.flags", [])
-    attributes = {each for function in defined for each in map(str, function.attributes)}
+    attributes = {attribute for function in defined for attribute in map(str, function.attributes)}
     return ModuleFacts(
         module.triple,
         str(first[0]) if isinstance(first, tuple) and first else "",
@@ -69,7 +69,7 @@ def inspect(name: str, read: Callable[[], bytes]) -> ModuleFacts:
         ),
         "minsize" in attributes,
         "optsize" in attributes,
-        any(isinstance(each, tuple) and "PIC Level" in each for each in flags),
+        any(isinstance(entry, tuple) and "PIC Level" in entry for entry in flags),
     )
 
 
@@ -77,5 +77,5 @@ def inspect_all(modules: Sequence[tuple[str, Callable[[], bytes]]]) -> Iterator[
     """What is in modules, in order; for one that cannot be read, the error. As many at once as processors."""
     at_once = len(os.sched_getaffinity(0))
     for start in range(0, len(modules), at_once):
-        runs = [partial(inspect, *each) for each in modules[start : start + at_once]]
+        runs = [partial(inspect, *module) for module in modules[start : start + at_once]]
         yield from run_isolated_together("corpus", runs, DEADLINE)

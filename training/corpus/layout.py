@@ -19,6 +19,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -56,6 +57,10 @@ class CorpusUnit:
     bitcode: Path
     arguments: tuple[str, ...]
     thinlto: Path | None = None
+
+    def read(self) -> bytes:
+        """The bitcode."""
+        return read_regular(self.bitcode)
 
     @property
     def level(self) -> str:
@@ -121,7 +126,7 @@ class CorpusProgram:
     @property
     def modules(self) -> tuple[str, ...]:
         """All modules of the program."""
-        return tuple(dict.fromkeys((*self.objects, *(name for each in self.libraries for name in each))))
+        return tuple(dict.fromkeys((*self.objects, *chain.from_iterable(self.libraries))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +217,7 @@ class Corpus:
                 write_file(f"{stem}.cmd", command_bytes(unit.arguments))
         make_folder(os.fspath(self.folder))
         _write_json(self.folder / FACTS, _facts_value(self.facts))
-        _write_json(self.folder / PROGRAMS, {"programs": [_program_value(each) for each in self.programs]})
+        _write_json(self.folder / PROGRAMS, {"programs": list(map(_program_value, self.programs))})
         thinlto = [unit.thinlto is not None for unit in self.units.values()]
         description: dict[str, object] = {"modules": list(self.units), "has_thinlto": any(thinlto)}
         if self.override is not None:
@@ -222,7 +227,7 @@ class Corpus:
 
 def command_bytes(arguments: Sequence[str]) -> bytes:
     """The contents of a `.cmd` file."""
-    return b"".join(each.encode("utf-8", "surrogateescape") + b"\0" for each in arguments)
+    return b"".join(argument.encode("utf-8", "surrogateescape") + b"\0" for argument in arguments)
 
 
 def command_arguments(data: bytes) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ class CorpusPart:
     @property
     def modules(self) -> tuple[str, ...]:
         """The modules of all programs."""
-        return tuple(dict.fromkeys(name for each in self.programs.values() for name in each))
+        return tuple(dict.fromkeys(name for modules in self.programs.values() for name in modules))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class SplitFile:
 
 def programs_of(corpus: Corpus) -> dict[str, tuple[str, ...]]:
     """The programs with their modules. A module without a program belongs to that of its first folder."""
-    programs = {each.name: each.modules for each in corpus.programs}
+    programs = {program.name: program.modules for program in corpus.programs}
     known = {name for modules in programs.values() for name in modules}
     for name in corpus.units:
         if name not in known:
@@ -141,9 +141,9 @@ def write_parts(corpus: Corpus, parts: Iterable[CorpusPart], folder: str) -> Non
         names = set(part.modules)
         facts = replace(
             corpus.facts,
-            origins={name: each for name, each in corpus.facts.origins.items() if name in names},
+            origins={name: origin for name, origin in corpus.facts.origins.items() if name in names},
             duplicates={name: kept for name, kept in corpus.facts.duplicates.items() if kept in names},
         )
-        programs = [each for each in corpus.programs if each.name in part.programs]
+        programs = [program for program in corpus.programs if program.name in part.programs]
         units = {name: unit for name, unit in corpus.units.items() if name in names}
         Corpus(Path(os.path.join(folder, part.name)), units, programs, facts, corpus.override).write()

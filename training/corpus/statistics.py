@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from passpilot.plugin.errors import Error
-from passpilot.plugin.files import read_regular
 from passpilot.training.corpus.inspection import inspect_all
 from passpilot.training.corpus.partition import programs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from passpilot.training.corpus.inspection import ModuleFacts
-    from passpilot.training.corpus.layout import Corpus, CorpusUnit
+    from passpilot.training.corpus.layout import Corpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,34 +55,30 @@ class CorpusStatistics:
 def statistics_of(corpus: Corpus) -> CorpusStatistics:
     """Read all modules of a corpus and count."""
     units = list(corpus.units.values())
-    found = dict(zip(corpus.units, inspect_all([(each.name, _reader(each)) for each in units]), strict=True))
-    facts = {name: each for name, each in found.items() if not isinstance(each, Error)}
-    compilers = [each.compiler for each in facts.values() if each.compiler]
-    targets = [each.triple for each in facts.values()]
+    found = dict(zip(corpus.units, inspect_all([(unit.name, unit.read) for unit in units]), strict=True))
+    facts = {name: module for name, module in found.items() if not isinstance(module, Error)}
+    compilers = [module.compiler for module in facts.values() if module.compiler]
+    targets = [module.triple for module in facts.values()]
     return CorpusStatistics(
         tuple(_row(corpus, name, modules, facts) for name, modules in programs_of(corpus).items()),
         _row(corpus, "all", tuple(corpus.units), facts),
         len(corpus.facts.duplicates),
         corpus.facts.compiler or next(iter(compilers), "unknown"),
         corpus.facts.target or next(iter(targets), "unknown"),
-        tuple(str(each) for each in found.values() if isinstance(each, Error)),
+        tuple(str(module) for module in found.values() if isinstance(module, Error)),
     )
 
 
-def _reader(unit: CorpusUnit) -> Callable[[], bytes]:
-    return lambda: read_regular(unit.bitcode)
-
-
 def _row(corpus: Corpus, name: str, modules: tuple[str, ...], facts: dict[str, ModuleFacts]) -> CorpusRow:
-    known = [each for each in modules if each in facts]
+    known = [unit for unit in modules if unit in facts]
     return CorpusRow(
         name,
-        tuple(sorted({_language(corpus, each, facts[each]) for each in known})),
-        tuple(sorted({corpus.units[each].level for each in known})),
+        tuple(sorted({_language(corpus, unit, facts[unit]) for unit in known})),
+        tuple(sorted({corpus.units[unit].level for unit in known})),
         len(known),
-        sum(facts[each].functions for each in known),
-        sum(facts[each].calls for each in known),
-        sum(corpus.units[each].bitcode.stat().st_size for each in known),
+        sum(facts[unit].functions for unit in known),
+        sum(facts[unit].calls for unit in known),
+        sum(corpus.units[unit].bitcode.stat().st_size for unit in known),
     )
 
 

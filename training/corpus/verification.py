@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.plugin.errors import Error, InputError
-from passpilot.plugin.files import read_regular
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.arguments import for_object
 from passpilot.training.corpus.elf import code_hash
@@ -52,7 +51,7 @@ def verify(corpus: Corpus, jobs: int, step: Callable[[], None] = lambda: None) -
             f"corpus verify: expected {CLANG} on the PATH, got none; sudo apt-get install {CLANG}"
         )
     units, jobs = list(corpus.units.values()), jobs or len(os.sched_getaffinity(0))
-    facts = inspect_all([(each.name, _reader(each)) for each in units])
+    facts = inspect_all([(unit.name, unit.read) for unit in units])
     with (
         tempfile.TemporaryDirectory(prefix="passpilot-") as scratch,
         ThreadPoolExecutor(jobs) as pool,
@@ -74,22 +73,18 @@ def verify(corpus: Corpus, jobs: int, step: Callable[[], None] = lambda: None) -
             for number, (unit, found) in enumerate(zip(units, facts, strict=True))
         ]
         try:
-            for each in waiting:
-                yield each.result()
+            for verdict in waiting:
+                yield verdict.result()
                 step()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _reader(unit: CorpusUnit) -> Callable[[], bytes]:
-    return lambda: read_regular(unit.bitcode)
 
 
 def _before(corpus: Corpus, unit: CorpusUnit, origin: UnitOrigin | None, found: ModuleFacts | Error) -> str:
     """What is wrong with a unit without compiling it."""
     if isinstance(found, Error):
         return str(found)
-    if origin and hashlib.sha256(read_regular(unit.bitcode)).hexdigest() != origin.sha256:
+    if origin and hashlib.sha256(unit.read()).hexdigest() != origin.sha256:
         return f"{unit.name}: expected the bitcode of hash {origin.sha256[:16]}, got another"
     if not unit.arguments:
         return f"{unit.name}: expected arguments of clang -cc1, got none"

@@ -173,7 +173,7 @@ def _gains(teacher: str, code: bytes, rows: DecisionRows) -> np.ndarray:
     if spec.scheme != "decisions":
         return gains
     name = Module.read(code).source_file
-    unit = next((each for each in read_decisions(spec.target) if each.name == name), None)
+    unit = next((unit for unit in read_decisions(spec.target) if unit.name == name), None)
     if unit is None or not unit.gains:
         return gains
     callers, callees = rows.texts["caller"], rows.texts["callee"]

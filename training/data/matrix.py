@@ -71,15 +71,17 @@ class Arrangement:
         chosen: list[str] = []
         for name in names:
             chosen += own if name == ALL else [name]
-        made = cls(point.name, point.select(dict.fromkeys(chosen)), point.domain, whole, point.default.name)
-        if made.by_column:
-            wrong = [spec for spec in made.features if spec.size not in (1, made.columns)]
+        arrangement = cls(
+            point.name, point.select(dict.fromkeys(chosen)), point.domain, whole, point.default.name
+        )
+        if arrangement.by_column:
+            wrong = [spec for spec in arrangement.features if spec.size not in (1, arrangement.columns)]
             if wrong:
-                expected = f"features of 1 or {made.columns} elements"
+                expected = f"features of 1 or {arrangement.columns} elements"
                 raise InputError(
                     f"features: expected {expected} at {point.name}, got {wrong[0].name} of {wrong[0]}"
                 )
-        return made
+        return arrangement
 
     @property
     def columns(self) -> int:

@@ -104,7 +104,7 @@ class TextColumn:
     def of(cls, texts: Iterable[str]) -> TextColumn:
         """The column with these texts."""
         numbers: dict[str, int] = {}
-        codes = [numbers.setdefault(each, len(numbers)) for each in texts]
+        codes = [numbers.setdefault(text, len(numbers)) for text in texts]
         return cls(list(numbers), np.array(codes, np.int32))
 
     @classmethod
@@ -218,7 +218,7 @@ class DecisionShards:
         batches = list(self.batches(names))
         if not batches:
             batches = [self._empty(names)]
-        return {name: np.concatenate([each[name] for each in batches]) for name in batches[0]}
+        return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
 
     def torch_dataset(self, names: Sequence[str], *, seed: int | None = 0) -> TorchDecisions:
         """The decisions as an iterable dataset of PyTorch: ``(features, advice)``, in a shuffled order.
@@ -237,12 +237,12 @@ class DecisionShards:
         return TorchDecisions(self, names, seed=seed)
 
     def _empty(self, names: Iterable[str] | None) -> Arrays:
-        made: Arrays = {}
+        arrays: Arrays = {}
         for spec in self.schema.tensors:
-            made[spec.name] = np.zeros((0, *spec.shape), spec.numpy_dtype)
-        made |= {name: np.zeros(0, object) for name in TEXTS}
-        made[GAIN] = np.zeros(0, np.float32)
-        return made if names is None else {name: made[name] for name in names}
+            arrays[spec.name] = np.zeros((0, *spec.shape), spec.numpy_dtype)
+        arrays |= {name: np.zeros(0, object) for name in TEXTS}
+        arrays[GAIN] = np.zeros(0, np.float32)
+        return arrays if names is None else {name: arrays[name] for name in names}
 
 
 def _files(paths: Sequence[str | os.PathLike[str]]) -> Iterator[Path]:
@@ -292,7 +292,7 @@ def _columns(rows: DecisionRows) -> list[pa.Array]:
         columns.append(flat if spec.size == 1 else pa.FixedSizeListArray.from_arrays(flat, spec.size))
     for name in TEXTS:
         text = rows.texts[name]
-        words = pa.array([each.encode("utf-8", "replace").decode() for each in text.words], pa.string())
+        words = pa.array([word.encode("utf-8", "replace").decode() for word in text.words], pa.string())
         columns.append(pa.DictionaryArray.from_arrays(pa.array(text.codes), words))
     columns.append(pa.array(rows.gains))
     return columns
@@ -300,9 +300,9 @@ def _columns(rows: DecisionRows) -> list[pa.Array]:
 
 def _values(column: pa.Array, spec: TensorSpec | None) -> NDArray[np.generic]:
     if spec is not None and spec.size > 1:
-        made: NDArray[np.generic] = column.flatten().to_numpy(zero_copy_only=False)
-        return made.reshape(-1, *spec.shape)
+        values: NDArray[np.generic] = column.flatten().to_numpy(zero_copy_only=False)
+        return values.reshape(-1, *spec.shape)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    made = column.to_numpy(zero_copy_only=False)
-    return made if spec is None else made.reshape(-1, *spec.shape)
+    values = column.to_numpy(zero_copy_only=False)
+    return values if spec is None else values.reshape(-1, *spec.shape)

@@ -111,8 +111,8 @@ class CompilerAEC(AECEnv):
             self._random, _ = seeding.np_random(seed)
             self._episodes.rewind()
         self.agents = []
-        for each in self._decisions.values():
-            each.clear()
+        for decisions in self._decisions.values():
+            decisions.clear()
         observation = self._episodes.start(self._random, options or {})
         self.agents = list(self.possible_agents)
         self.rewards: dict[str, float] = dict.fromkeys(self.agents, 0.0)
@@ -206,9 +206,9 @@ def _by_agent(points: Sequence[str], features: Mapping[str, Sequence[str]]) -> d
         raise InputError(f"environment: expected a list of decision points, got {points!r:.80}")
     if unknown := [name for name in features if name not in points]:
         raise InputError(f"environment: expected features of {', '.join(points)}, got those of {unknown[0]}")
-    made = [PointDecisions(name, features.get(name, ())) for name in points]
-    agents = {each.point.name: each for each in made}
-    if len(agents) < len(made):
+    decided = [PointDecisions(name, features.get(name, ())) for name in points]
+    agents = {agent.point.name: agent for agent in decided}
+    if len(agents) < len(decided):
         raise InputError(f"environment: expected each decision point once, got {', '.join(points)}")
     return agents
 

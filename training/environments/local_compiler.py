@@ -17,11 +17,11 @@ import weakref
 from collections import OrderedDict
 from typing import IO, TYPE_CHECKING, Final, Literal, NoReturn
 
-from passpilot.plugin.errors import AdviceError, CompilationError, Error, InputError
+from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.plugin.files import read_regular
-from passpilot.training.compiler_pb2 import Action, AgentMessage, CompilerMessage, Start
+from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Start
 from passpilot.training.episode import CompilerClient
-from passpilot.training.messages import LENGTH, default_start, failure
+from passpilot.training.messages import LENGTH, AgentStream, default_start, failure
 from passpilot.training.pool import GRACE, WorkerOptions, launch, obituary
 from passpilot.training.rewards import improvement
 from passpilot.training.worker import AgentChannel, serve
@@ -74,33 +74,16 @@ class LocalCompiler(CompilerClient):
         self._stream = _LocalStream(where, options, timeout)
 
 
-class _LocalStream:
-    """Sends messages to a worker, which starts with the first one; see `EpisodeStream`."""
+class _LocalStream(AgentStream):
+    """Sends messages to a worker, which starts with the first one; see `AgentStream`."""
 
     def __init__(self, where: Where, options: WorkerOptions, timeout: float) -> None:
+        super().__init__("compiler")
         self._where, self._options, self._timeout = where, options, timeout
         self._worker: _Worker | None = None
         self._start = Start()
         self._busy = False
         self._baselines: OrderedDict[bytes, float] = OrderedDict()
-
-    def start_message(self, **fields: object) -> AgentMessage:
-        """See `EpisodeStream`."""
-        try:
-            return AgentMessage(start=Start(**fields))  # type: ignore[arg-type]
-        except (TypeError, ValueError) as error:
-            raise InputError(f"compiler: expected the arguments of an episode, got: {error}") from error
-
-    def action_message(self, action: object) -> AgentMessage:
-        """See `EpisodeStream`."""
-        item = getattr(action, "item", None)
-        plain = item() if callable(item) and getattr(action, "size", None) == 1 else action
-        if isinstance(plain, int):
-            return AgentMessage(action=Action(integer=int(plain)))
-        if isinstance(plain, float):
-            return AgentMessage(action=Action(number=plain))
-        msg = f"action: expected a bool or a number, got {type(action).__name__} {action!r:.80}"
-        raise AdviceError(f"{msg}; give the decision itself")
 
     def exchange(self, message: AgentMessage) -> CompilerMessage:
         """The worker's answer; an error becomes the failure of the episode, as in the service."""
@@ -143,12 +126,14 @@ class _LocalStream:
 
     def _ask(self, message: AgentMessage) -> CompilerMessage:
         if self._worker is None:
-            made = _ProcessWorker(self._options) if self._where == "process" else _ThreadWorker(self._options)
-            greeting = made.receive(_BEGIN)
+            worker = (
+                _ProcessWorker(self._options) if self._where == "process" else _ThreadWorker(self._options)
+            )
+            greeting = worker.receive(_BEGIN)
             if greeting.HasField("failure"):
-                made.end()
+                worker.end()
                 raise CompilationError(greeting.failure.failure.error)
-            self._worker = made
+            self._worker = worker
         self._worker.send(message)
         return self._worker.receive(self._timeout)
 

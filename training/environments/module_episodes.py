@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`EnvironmentSettings`: what the environments are told; `ModuleEpisodes`: their compilations, one by one."""
+"""`EnvironmentSettings`: arguments of the environments; `ModuleEpisodes`: their compilations, one by one."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class ModuleEpisodes:
     ) -> None:
         if isinstance(modules, (str, bytes, os.PathLike)) or not modules:
             raise InputError(f"environment: expected a list of modules, got {modules!r:.80}")
-        self._modules = [each if isinstance(each, bytes) else os.fspath(each) for each in modules]
+        self._modules = [module if isinstance(module, bytes) else os.fspath(module) for module in modules]
         self._episode = episode
         self.compiler = compiler
         """What compiles them."""

@@ -58,9 +58,9 @@ class Checkpoint:
         try:
             with np.load(io.BytesIO(read_regular(path)), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
-            told = json.loads(arrays.pop(_FACTS).tobytes())
-            found = str(told["key"]) if told["format"] == FORMAT else ""
-            facts = dict(told["facts"])
+            value = json.loads(arrays.pop(_FACTS).tobytes())
+            found = str(value["key"]) if value["format"] == FORMAT else ""
+            facts = dict(value["facts"])
         except OSError as error:
             raise InputError(f"{path}: expected a checkpoint, got: {error.strerror}") from error
         except (EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:

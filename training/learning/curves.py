@@ -40,7 +40,7 @@ class Curve:
         with needs("train", "training"):
             from tensorboardX import SummaryWriter
         self._folder = folder
-        self.rows: list[dict[str, float]] = [dict(each) for each in rows]
+        self.rows: list[dict[str, float]] = [dict(row) for row in rows]
         """All rows."""
         step = int(next(iter(self.rows[-1].values()))) + 1 if self.rows else None
         self._writer = SummaryWriter(os.path.join(folder, EVENTS), purge_step=step, write_to_disk=True)

@@ -145,7 +145,7 @@ def _answer(
     factor = graph.constant(np.array(scaling.factor, np.float32), "factor")
     offset = graph.constant(np.array(scaling.offset, np.float32), "offset")
     number = graph.add("Add", graph.add("Mul", scores, factor), offset)
-    low, high = (graph.constant(np.array(each, np.float32), "limit") for each in _float_limits(domain))
+    low, high = (graph.constant(np.array(limit, np.float32), "limit") for limit in _float_limits(domain))
     return graph.add("Clip", number, low, high, output="decision"), TensorProto.FLOAT, 1
 
 

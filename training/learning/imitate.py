@@ -30,12 +30,13 @@ from passpilot.training.learning.training import TrainedModel, Training
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Unpack
 
     from numpy.typing import NDArray
 
     from passpilot.training.data.matrix import Floats, Label
     from passpilot.training.learning.learner import Learner, State
-    from passpilot.training.learning.training import Arrays
+    from passpilot.training.learning.training import Arrays, RunOptions
 
 STATISTICS: Final = "statistics.json"
 SAMPLE: Final = 20_000
@@ -85,9 +86,7 @@ class Imitation(Training):
         settings: paths in them are relative to the current folder.
         folder: where the files come.
         jobs: threads.
-        callbacks: functions that are called with the training and every new row of the curve.
-        resume: whether to go on from the folder's checkpoint, if there is one.
-        command: what the card says was called.
+        run: see `RunOptions`.
 
     Raises:
         InputError: the data cannot be used.
@@ -97,14 +96,7 @@ class Imitation(Training):
     facts: ClassVar = ("best",)
 
     def __init__(
-        self,
-        settings: ImitateSettings,
-        folder: str,
-        *,
-        jobs: int = 1,
-        callbacks: Sequence[Callable[..., object]] = (),
-        resume: bool = False,
-        command: str = "",
+        self, settings: ImitateSettings, folder: str, *, jobs: int = 1, **run: Unpack[RunOptions]
     ) -> None:
         data = settings.data
         paths = {"train": data.train, "validation": data.validation, "test": data.test}
@@ -134,15 +126,7 @@ class Imitation(Training):
                 settings.network, first, settings.seed, train, validation, self._scaling
             )
         self._settings: ImitateSettings
-        super().__init__(
-            point,
-            settings,
-            folder,
-            self._learner.most_rounds,
-            callbacks=callbacks,
-            resume=resume,
-            command=command,
-        )
+        super().__init__(point, settings, folder, self._learner.most_rounds, **run)
         self.best: dict[str, float] = {}
         """The row of the curve with the least loss."""
         self._best: State = {}

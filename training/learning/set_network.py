@@ -89,7 +89,7 @@ class SetNetwork(RatingNetwork):
 
     def describe(self) -> str:
         """See `RatingNetwork`."""
-        encoder, rater = ("-".join(map(str, each.widths)) for each in (self.encoder, self.rater))
+        encoder, rater = ("-".join(map(str, network.widths)) for network in (self.encoder, self.rater))
         return f"set network, {encoder} for columns, {rater} for scores, {self.size} weights"
 
 

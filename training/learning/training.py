@@ -11,7 +11,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypedDict
 
 from passpilot.plugin.files import make_folder, write_file
 from passpilot.training.learning.card import CARD
@@ -24,6 +24,7 @@ from passpilot.training.learning.toml_settings import toml_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Unpack
 
     import numpy as np
     from numpy.typing import NDArray
@@ -90,6 +91,17 @@ class TrainedModel:
         return "\n".join(lines)
 
 
+class RunOptions(TypedDict, total=False):
+    """What trainings take beside their settings."""
+
+    callbacks: Sequence[Callable[..., object]]
+    """Functions that are called with the training and every new row of the curve."""
+    resume: bool
+    """Whether to go on from the folder's checkpoint, if there is one."""
+    command: str
+    """What the card says was called."""
+
+
 class Training(ABC):
     """A training; `run` does it.
 
@@ -98,9 +110,7 @@ class Training(ABC):
         settings: a dataclass; the checkpoint can be used with the same ones alone.
         folder: where the files come.
         total: the rounds, iterations or decisions that the settings want.
-        callbacks: functions that are called with the training and every new row of the curve.
-        resume: whether to go on from the folder's checkpoint, if there is one.
-        command: what the card says was called.
+        run: see `RunOptions`.
     """
 
     charts: ClassVar[Sequence[Sequence[str]]]
@@ -110,18 +120,11 @@ class Training(ABC):
     """The attributes that a checkpoint has, beside the rows and the seconds; JSON can hold them."""
 
     def __init__(
-        self,
-        point: Point,
-        settings: object,
-        folder: str,
-        total: int,
-        *,
-        callbacks: Sequence[Callable[..., object]],
-        resume: bool,
-        command: str,
+        self, point: Point, settings: object, folder: str, total: int, **run: Unpack[RunOptions]
     ) -> None:
-        self._point, self._settings, self._resume = point, settings, resume
-        self._callbacks, self._command = callbacks, command
+        self._point, self._settings = point, settings
+        self._resume, self._command = run.get("resume", False), run.get("command", "")
+        self._callbacks = run.get("callbacks", ())
         self.folder = folder
         """Where the files come."""
         self.total = total

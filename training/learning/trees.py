@@ -76,7 +76,7 @@ class TreeLearner:
     @property
     def rounds(self) -> int:
         """See `Learner`."""
-        return sum(each.current_iteration() for each in self._models)
+        return sum(model.current_iteration() for model in self._models)
 
     @property
     def most_rounds(self) -> int:
@@ -129,8 +129,8 @@ class TreeLearner:
 
     def _raw(self, model: lightgbm.Booster, rows: Floats) -> Doubles:
         """What a model adds to the scores of rows: [N, outputs]."""
-        made = model.predict(rows, raw_score=True, num_threads=self._jobs)
-        return np.asarray(made, np.float64).reshape(len(rows), self._outputs)
+        raw = model.predict(rows, raw_score=True, num_threads=self._jobs)
+        return np.asarray(raw, np.float64).reshape(len(rows), self._outputs)
 
     def _rated(self, model: lightgbm.Booster, flat: Floats) -> Doubles:
         """What a model adds to the scores of decisions: [N, columns]."""
@@ -144,10 +144,10 @@ class TreeLearner:
 
     def scores(self, flat: Floats) -> Floats:
         """See `Learner`."""
-        made = self._zero(flat)
+        scores = self._zero(flat)
         for model in self._models:
-            made += self._rated(model, flat)
-        return made.astype(np.float32)
+            scores += self._rated(model, flat)
+        return scores.astype(np.float32)
 
     def validation_scores(self) -> Floats:
         """See `Learner`."""
@@ -156,8 +156,8 @@ class TreeLearner:
     def state(self) -> State:
         """See `Learner`."""
         texts = [model.model_to_string(num_iteration=-1).encode() for model in self._models]
-        made: State = {f"{_MODEL}{place}": np.frombuffer(text, np.uint8) for place, text in enumerate(texts)}
-        return {**made, "exhausted": np.array(self._exhausted)}
+        state: State = {f"{_MODEL}{place}": np.frombuffer(text, np.uint8) for place, text in enumerate(texts)}
+        return {**state, "exhausted": np.array(self._exhausted)}
 
     def restore(self, state: Mapping[str, NDArray[np.generic]]) -> None:
         """See `Learner`."""
@@ -182,7 +182,7 @@ class TreeLearner:
             rows,
             domain="ai.onnx.ml",
             n_targets=self._outputs,
-            base_values=[float(each) for each in self._base],
+            base_values=[float(score) for score in self._base],
             **tree_attributes(trees, targets),
         )
 

@@ -85,15 +85,15 @@ class Accuracy:
     """The sum of estimates relative to the sum of sizes."""
 
     @classmethod
-    def of(cls, made: Doubles, sizes: Doubles) -> Accuracy:
+    def of(cls, estimates: Doubles, sizes: Doubles) -> Accuracy:
         """Compare estimates with sizes."""
-        error = np.abs(made - sizes) / np.maximum(sizes, 1)
+        error = np.abs(estimates - sizes) / np.maximum(sizes, 1)
         return cls(
             len(sizes),
-            float(r2_score(sizes, made)),
-            float(r2_score(np.log(sizes + NEAR), np.log(made + NEAR))),
+            float(r2_score(sizes, estimates)),
+            float(r2_score(np.log(sizes + NEAR), np.log(estimates + NEAR))),
             float(np.median(error)),
-            float(made.sum() / sizes.sum()),
+            float(estimates.sum() / sizes.sum()),
         )
 
 

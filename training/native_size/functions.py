@@ -58,10 +58,10 @@ class FunctionRows:
     def joined(rows: Sequence[FunctionRows]) -> FunctionRows:
         """All rows."""
         return FunctionRows(
-            [name for each in rows for name in each.names],
-            np.concatenate([np.zeros((0, len(_core.ir2vec_entities()))), *(each.counts for each in rows)]),
-            np.concatenate([np.zeros((0, len(SHAPE))), *(each.shape for each in rows)]),
-            np.concatenate([np.zeros(0), *(each.sizes for each in rows)]),
+            [name for part in rows for name in part.names],
+            np.concatenate([np.zeros((0, len(_core.ir2vec_entities()))), *(part.counts for part in rows)]),
+            np.concatenate([np.zeros((0, len(SHAPE))), *(part.shape for part in rows)]),
+            np.concatenate([np.zeros(0), *(part.sizes for part in rows)]),
         )
 
 
@@ -87,14 +87,19 @@ def shape_of(function: Function) -> tuple[int, ...]:
     return blocks, function.instruction_count, sum(1 for _ in function.arguments), phis, incoming
 
 
+def functions_with_code(module: Module) -> list[Function]:
+    """The functions whose code the module has."""
+    return [f for f in module.functions if not f.is_declaration and f.linkage != NOWHERE]
+
+
 def rows_of(module: Module) -> FunctionRows:
     """The functions of a module that has run through its pipeline."""
-    found = [each for each in module.functions if not each.is_declaration and each.linkage != NOWHERE]
-    shape = [shape_of(each) for each in found]
+    found = functions_with_code(module)
+    shape = [shape_of(function) for function in found]
     entities = len(_core.ir2vec_entities())
-    counts = np.array([_counting().embed(each, False) for each in found]).reshape(-1, entities)
+    counts = np.array([_counting().embed(function, False) for function in found]).reshape(-1, entities)
     return FunctionRows(
-        [each.name for each in found],
+        [function.name for function in found],
         counts,
         np.array(shape, np.float64).reshape(-1, len(SHAPE)),
         np.zeros(len(found)),
@@ -108,7 +113,7 @@ def measured_rows(
     done: Callable[[int, object], object] = lambda _number, _made: None,
 ) -> list[FunctionRows | Error]:
     """Compile modules in processes of their own; the functions of each, with their sizes, or its error."""
-    runs = [partial(_measured, each) for each in modules]
+    runs = [partial(_measured, module) for module in modules]
     return machines.run("train native-size", runs, deadline, done)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from passpilot.features.llvm.ir2vec import Vocabulary
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular
-from passpilot.training.native_size.functions import NOWHERE, SHAPE, shape_of
+from passpilot.training.native_size.functions import SHAPE, functions_with_code, shape_of
 
 if TYPE_CHECKING:
     from passpilot.plugin.ir import Function
@@ -70,18 +70,18 @@ class NativeSize:
 
     def sizes(self, module: Module) -> dict[str, float]:
         """The estimated bytes of every function that the module has code for; run its pipeline first."""
-        found = [each for each in module.functions if not each.is_declaration and each.linkage != NOWHERE]
+        found = functions_with_code(module)
         if not found:
             return {}
-        rows = [(*self._vocabulary.embed(each), *shape_of(each)) for each in found]
-        (made,) = self._head.run(None, {self._input: np.array(rows, np.float32)})
-        return {each.name: float(size) for each, size in zip(found, made[:, 0], strict=True)}
+        rows = [(*self._vocabulary.embed(function), *shape_of(function)) for function in found]
+        (sizes,) = self._head.run(None, {self._input: np.array(rows, np.float32)})
+        return {function.name: float(size) for function, size in zip(found, sizes[:, 0], strict=True)}
 
     def size(self, function: Function) -> float:
         """The estimated bytes of one function."""
         row = np.array([(*self._vocabulary.embed(function), *shape_of(function))], np.float32)
-        (made,) = self._head.run(None, {self._input: row})
-        return float(made[0, 0])
+        (sizes,) = self._head.run(None, {self._input: row})
+        return float(sizes[0, 0])
 
 
 @cache

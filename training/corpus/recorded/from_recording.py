@@ -42,7 +42,7 @@ def draft_recording(folder: str, root: str = "") -> CorpusDraft:
     Raises:
         InputError: the folder is no recording.
     """
-    return _RecordingDraft(read_recording(folder), root).made()
+    return _RecordingDraft(read_recording(folder), root).draft()
 
 
 class _RecordingDraft:
@@ -62,21 +62,23 @@ class _RecordingDraft:
         links = {link.output: link for link in recording.links if not link.sha256}
         self._links = [link for output, link in links.items() if _is_kept(output)]
 
-    def made(self) -> CorpusDraft:
-        made = [_ProgramDraft(self, link) for link in self._links]
-        programs = [each for each in made if each.units]
-        places = {unit: unit.output or each.link.output for each in programs for unit in each.units}
+    def draft(self) -> CorpusDraft:
+        linked = [_ProgramDraft(self, link) for link in self._links]
+        programs = [program for program in linked if program.units]
+        places = {unit: unit.output or program.link.output for program in programs for unit in program.units}
         places |= {unit: unit.output for unit in self._latest.values() if self._still_exists(unit)}
         order = sorted(
-            ((unit.source, place, unit) for unit, place in places.items()), key=lambda each: each[:2]
+            ((unit.source, place, unit) for unit, place in places.items()), key=lambda row: row[:2]
         )
         found = names_of([(source, place) for source, place, _ in order], self._root)
         names = {unit: name for name, (_, _, unit) in zip(found, order, strict=True)}
-        drafts = sorted((_unit_draft(name, unit) for unit, name in names.items()), key=lambda each: each.name)
-        titles = _titles([each.link.output for each in programs])
+        drafts = sorted(
+            (_unit_draft(name, unit) for unit, name in names.items()), key=lambda draft: draft.name
+        )
+        titles = _titles([program.link.output for program in programs])
         return CorpusDraft(
             drafts,
-            [each.named(title, names) for each, title in zip(programs, titles, strict=True)],
+            [program.named(title, names) for program, title in zip(programs, titles, strict=True)],
             self._problems,
         )
 
@@ -136,7 +138,7 @@ class _ProgramDraft:
 
     @property
     def units(self) -> list[RecordedUnit]:
-        return [*self._objects, *(unit for each in self._libraries.values() for unit in each)]
+        return [*self._objects, *(unit for library in self._libraries.values() for unit in library)]
 
     def _add(self, link: RecordedLink) -> None:
         for item in link.items:
@@ -189,7 +191,7 @@ class _ProgramDraft:
             "c++" if self.link.driver == "c++" or "c++" in languages else "c",
             self.link.driver,
             tuple(names[unit] for unit in self._objects),
-            tuple(tuple(names[unit] for unit in each) for each in self._libraries.values()),
+            tuple(tuple(names[unit] for unit in library) for library in self._libraries.values()),
             tuple(dict.fromkeys(self._foreign)),
             tuple(self._arguments),
             directory=self.link.directory,
@@ -224,7 +226,7 @@ def _relative(path: str, base: str) -> str:
 
 def _titles(outputs: Sequence[str]) -> list[str]:
     """The names of programs: their files' names, and where these are not unique, their paths."""
-    plain = [os.path.basename(each) for each in outputs]
+    plain = [os.path.basename(output) for output in outputs]
     base = _common(outputs)
     return [
         name if plain.count(name) == 1 else _relative(output, base).replace("/", "-")

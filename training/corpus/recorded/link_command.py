@@ -131,8 +131,8 @@ class _Reader:
         rest = iter(arguments)
         for argument in rest:
             if argument == "--":
-                for each in rest:
-                    self._add_input(each)
+                for name in rest:
+                    self._add_input(name)
             elif argument == "-Xlinker":
                 self._add_linker([next(rest, "")])
             elif argument in self._values:

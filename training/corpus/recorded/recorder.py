@@ -85,7 +85,7 @@ def record_command(folder: str, front_end: FrontEnd, command: BuildCommand) -> N
     }
     if command.links:
         sources = {os.path.join(directory, job.source) for job in jobs}
-        value["link"] = _link(command, directory, {os.path.normpath(each) for each in sources})
+        value["link"] = _link(command, directory, {os.path.normpath(source) for source in sources})
     elif not jobs:
         return
     key = hashlib.sha256(
@@ -124,9 +124,9 @@ def _unit(folder: str, front_end: FrontEnd, job: FrontEndJob, *, linked: bool) -
 
 def _link(command: BuildCommand, directory: str, sources: set[str]) -> dict[str, object]:
     link = read_link(command.words[1:], directory, command.values)
-    items = [_item(each, sources) for each in link.items]
-    made = _contents(link.output)
-    sha256 = hashlib.sha256(made).hexdigest() if elf_type(made) == RELOCATABLE else ""
+    items = [_item(item, sources) for item in link.items]
+    output = _contents(link.output)
+    sha256 = hashlib.sha256(output).hexdigest() if elf_type(output) == RELOCATABLE else ""
     return {"output": link.output, "sha256": sha256, "items": items}
 
 
@@ -151,7 +151,7 @@ def _item(item: LinkItem, sources: set[str]) -> dict[str, object]:
 
 def _archive(path: str, data: bytes, item: LinkItem) -> dict[str, object]:
     try:
-        members = [{"name": each.name, **_hashes(each.data)} for each in read_members(path, data)]
+        members = [{"name": member.name, **_hashes(member.data)} for member in read_members(path, data)]
     except InputError:
         return {"kind": "other", "path": path}
     text = item.text if item.library is not None else ""
@@ -162,8 +162,8 @@ def _library(name: str, folders: Sequence[str]) -> str:
     """The archive that `-lNAME` means among the folders of the build; empty if it is another library."""
     names = [name[1:]] if name.startswith(":") else [f"lib{name}.so", f"lib{name}.a"]
     for folder in folders:
-        for each in names:
-            if os.path.exists(path := os.path.join(folder, each)):
+        for file in names:
+            if os.path.exists(path := os.path.join(folder, file)):
                 return path if path.endswith(".a") else ""
     return ""
 

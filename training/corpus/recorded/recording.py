@@ -129,7 +129,7 @@ def read_recording(folder: str) -> Recording:
     """
     commands = Path(folder) / COMMANDS
     try:
-        names = sorted(each for each in os.listdir(commands) if each.endswith(".json"))
+        names = sorted(name for name in os.listdir(commands) if name.endswith(".json"))
     except OSError as error:
         hint = "record a build by passpilot cc --record"
         raise InputError(f"{folder}: expected a recording, got: {error.strerror}; {hint}") from error
