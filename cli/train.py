@@ -45,7 +45,7 @@ COMMANDS: Final = {
     "imitate": (
         "imitate",
         "learn the decisions in shards",
-        "Learn the decisions in shards, and write the policy as an ONNX model, with its card, its\n"
+        "Learn the decisions in shards, and write an ONNX model, with its card, its\n"
         "curve and checkpoints. The settings say where the shards are and what is learned.",
     ),
     "evolve": (
@@ -101,9 +101,7 @@ def main(argv: Sequence[str]) -> int:
 
 def make_parser() -> Parser:
     """The parser of the command line."""
-    parser = Parser(
-        "passpilot train", description="Train a policy, from decisions to an ONNX model.", epilog=EXAMPLES
-    )
+    parser = Parser("passpilot train", description="Train a model, from decisions to ONNX.", epilog=EXAMPLES)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     for name, (_, line, text) in COMMANDS.items():
         command: Parser = commands.add_parser(name, help=line, description=text, epilog=EXAMPLES)
@@ -113,7 +111,7 @@ def make_parser() -> Parser:
             command.add_argument(
                 "settings", metavar="SETTINGS.toml", help="its paths are relative to its folder"
             )
-            command.option("o", dest="output", required=True, metavar="DIR", help="the folder of the policy")
+            command.option("o", dest="output", required=True, metavar="DIR", help="the folder of the model")
             command.option(
                 "resume", action="store_true", help="go on from the checkpoint in DIR, if there is one"
             )

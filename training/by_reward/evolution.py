@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Evolution strategies: `Covariance` (CMA-ES, for small policies) and `Antithetic` (for networks).
+"""Evolution strategies: `Covariance` (CMA-ES, for small networks) and `Antithetic` (for networks).
 
 `ask` gives candidates, and `tell` takes what these are worth; more is better.
 """

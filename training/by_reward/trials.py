@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Trials`: what policies are worth on modules, by compilations in processes of their own."""
+"""`Trials`: what runners are worth on modules, by compilations in processes of their own."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 TOGETHER: Final = 16
 """Compilations that a child process makes one after the other: a new one costs as much as half of one."""
 FAILED: Final = -1.0
-"""What a policy is worth whose compilation fails."""
+"""What a runner is worth whose compilation fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialModule:
-    """A module on which policies are tried."""
+    """A module on which runners are tried."""
 
     name: str
     code: bytes
@@ -49,7 +49,7 @@ class TrialModule:
 
 @dataclass(slots=True)
 class Trials:
-    """Tries policies at a decision point.
+    """Tries runners at a decision point.
 
     Attributes:
         point: its name.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trainers of policies, and what they share: settings, models, checkpoints, curves, export."""
+"""Trainers of models, and what they share: settings, models, checkpoints, curves, export."""

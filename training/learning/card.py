@@ -65,8 +65,8 @@ def imitation_card(model: TrainedModel, settings: ImitateSettings, command: str)
         *table(COLUMNS, rows),
         "",
         "`agreement` is the share of decisions as labelled, `as LLVM` that of LLVM's own. `changed` counts",
-        "the labels that are not LLVM's own; `found` is the share of them that the policy takes, too, and",
-        "`right` the share of the policy's deviations from LLVM that are as labelled. The figures of",
+        "the labels that are not LLVM's own; `found` is the share of them that the model takes, too, and",
+        "`right` the share of the model's deviations from LLVM that are as labelled. The figures of",
         "`validation` are those by which the round was chosen. None of them is a size or a time: `passpilot",
         "eval` measures programs.",
     )
@@ -104,9 +104,9 @@ def reward_card(model: TrainedModel, method: str, settings: RewardSettings, comm
     figures = (
         f"The mean gain over LLVM's own decisions in {model.measure}, by modules; more is better:",
         "",
-        *table(("part", *names, "policy"), rows),
+        *table(("part", *names, "model"), rows),
         "",
-        f"The policy was taken after {model.rounds:,} {what}.",
+        f"The model was taken after {model.rounds:,} {what}.",
         "The sizes are those of objects: measure linked programs with `passpilot eval`.",
     )
     taken = f"It was {learned} on the reward {model.measure}."
@@ -133,8 +133,8 @@ def _trained(
     sections: dict[str, Iterable[str]] = {
         "Use": (
             f"    {flag}onnx:model.onnx",
-            "    passpilot aot model.onnx -o policy.so",
-            f"    {flag}aot:policy.so",
+            "    passpilot aot model.onnx -o model.so",
+            f"    {flag}aot:model.so",
         ),
         "Figures": (*figures, "", *exported),
         **data,
@@ -154,7 +154,7 @@ def _trained(
             "- It can make code larger or slower, never wrong: the compiler decides what is legal.",
         ),
     }
-    title = f"A policy for the decision point `{model.point}`"
+    title = f"A model for the decision point `{model.point}`"
     return card(title, f"The model: {model.description}. {taken}", sections)
 
 

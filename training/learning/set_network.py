@@ -94,7 +94,7 @@ class SetNetwork(RatingNetwork):
 
 
 def fresh_network(policy: str, arrangement: Arrangement, hidden: Sequence[int], seed: int) -> RatingNetwork:
-    """A network of random weights for a kind of policy: ``network``, ``linear`` or ``set``.
+    """A network of random weights for a kind of model: ``network``, ``linear`` or ``set``.
 
     Raises:
         InputError: a set network is wanted for decisions without columns, or has no hidden layer.

@@ -39,7 +39,7 @@ SETTINGS: Final = ImitateSettings(DataSettings(("none/train",)), seed=7)
 
 def test_the_figures_of_a_card() -> None:
     lines = imitation_card(MADE, SETTINGS, "passpilot train imitate a.toml").splitlines()
-    assert lines[0] == "# A policy for the decision point `inline`"
+    assert lines[0] == "# A model for the decision point `inline`"
     assert lines[2] == "The model: a small tree. It was trained to take the decisions of its teachers."
     at = lines.index("| part | programs | decisions | agreement | as LLVM | changed | found | right |")
     assert lines[at + 1 : at + 4] == [
@@ -77,8 +77,8 @@ def test_a_card_says_how_the_policy_is_used(point: str, flag: str) -> None:
     at = lines.index("## Use")
     assert lines[at + 2 : at + 5] == [
         f"    {flag}onnx:model.onnx",
-        "    passpilot aot model.onnx -o policy.so",
-        f"    {flag}aot:policy.so",
+        "    passpilot aot model.onnx -o model.so",
+        f"    {flag}aot:model.so",
     ]
 
 
@@ -121,9 +121,9 @@ def test_the_card_of_an_evolved_policy() -> None:
     )
     text = reward_card(made, "cma", settings, "passpilot train evolve e.toml")
     assert "The model: net. It was evolved by cma on the reward text." in text
-    assert "| part | at the start | policy |\n|---|---|---|\n| train | +0.000% | +1.235% |" in text
+    assert "| part | at the start | model |\n|---|---|---|\n| train | +0.000% | +1.235% |" in text
     assert "| test | -1.000% | +0.200% |\n" in text
-    assert "The policy was taken after 4 iterations." in text
+    assert "The model was taken after 4 iterations." in text
     assert "12,345 observations:\n6 decisions differ, and scores by 7.9e-04" in text
     assert "    passpilot train evolve e.toml\n\n8 s; the curve" in text
     assert f"```toml\n{toml_text(settings)}```" in text
@@ -146,9 +146,9 @@ def test_the_card_of_an_agents_policy() -> None:
     )
     text = reward_card(made, "ppo", settings, "passpilot train ppo a.toml")
     assert f"The model: net. It was learned by PPO on the reward {settings.reward}." in text
-    assert "| part | decisions at random | policy |\n|---|---|---|\n| train | -5.000% | +1.000% |\n" in text
+    assert "| part | decisions at random | model |\n|---|---|---|\n| train | -5.000% | +1.000% |\n" in text
     assert "| validation |  | -0.200% |\n" in text
-    assert "The policy was taken after 12,000 decisions." in text
+    assert "The model was taken after 12,000 decisions." in text
     assert "12,345 observations:\n6 decisions differ, and scores by 7.9e-04" in text
     assert "--evict=onnx:model.onnx" in text
     assert "3 s; the curve" in text

@@ -167,6 +167,6 @@ def test_the_function_takes_settings_as_a_mapping_and_can_be_stopped(shards: Pat
     made = imitate(settings, str(tmp_path), jobs=1, callbacks=[callback])
     assert (rounds, made.rounds) == ([4], 4)
     assert str(made) == f"{tmp_path}/model.onnx: {made.description}\ntrain      {made.parts['train'].text()}"
-    assert (tmp_path / "card.md").read_text().startswith("# A policy for the decision point `inline`")
+    assert (tmp_path / "card.md").read_text().startswith("# A model for the decision point `inline`")
     with pytest.raises(InputError, match=r"settings: trees: expected keys among rounds.*got 'leafs'"):
         imitate({**settings, "trees": {"leafs": 3}}, str(tmp_path))
