@@ -248,6 +248,8 @@ def _stats(*, corpus: str, json: bool) -> int:
 
 def _table(found: CorpusStatistics) -> str:
     """The numbers of all programs, the total, and what holds for all."""
+    from passpilot.training.evaluation.tables import aligned
+
     rows: list[tuple[str, ...]] = [("program", "language", "level", "units", "functions", "calls", "bytes")]
     rows += [
         (
@@ -258,16 +260,8 @@ def _table(found: CorpusStatistics) -> str:
         )
         for row in (*found.rows, found.total)
     ]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            f"{cell:{width}}" if place < 3 else f"{cell:>{width}}"
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
     last = f"{counted(found.duplicates, 'duplicate')} dropped; {found.compiler}; {found.target}"
-    return "\n".join((*lines, for_terminal(last)))
+    return "\n".join((*aligned(rows, left=3), for_terminal(last)))
 
 
 RUNS: Final[dict[str, Callable[..., int]]] = {

@@ -17,6 +17,7 @@ from passpilot.features.point import find_point
 from passpilot.plugin.files import read_regular, write_files
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.policy.bundle import FILE, features_digest, read_bundle
+from passpilot.training.learning.card import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -122,8 +123,8 @@ def _rows(point: str, row: PointChoice, files: dict[str, bytes]) -> Iterator[str
 
 def _card(text: PolicyText, files: Mapping[str, bytes]) -> str:
     hashes = {**{name: hashlib.sha256(data).hexdigest() for name, data in files.items()}, **text.data}
-    rows = "".join(f"| {name} | `{digest}` |\n" for name, digest in hashes.items())
-    return f"{text.card.rstrip()}\n\n## Models and data\n\n| file | SHA-256 |\n|---|---|\n{rows}".lstrip()
+    rows = table(("file", "SHA-256"), [(name, f"`{digest}`") for name, digest in hashes.items()])
+    return "\n".join((text.card.rstrip(), "", "## Models and data", "", *rows, "")).lstrip()
 
 
 def _quoted(text: str) -> str:

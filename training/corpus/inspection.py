@@ -13,7 +13,7 @@ from passpilot.plugin.module import Module
 from passpilot.training.corpus.elf import BITCODE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 DEADLINE: Final = 300.0
 """Seconds in which a module must be read."""
@@ -73,9 +73,7 @@ def inspect(name: str, read: Callable[[], bytes]) -> ModuleFacts:
     )
 
 
-def inspect_all(modules: Sequence[tuple[str, Callable[[], bytes]]]) -> Iterator[ModuleFacts | Error]:
+def inspect_all(modules: Sequence[tuple[str, Callable[[], bytes]]]) -> list[ModuleFacts | Error]:
     """What is in modules, in order; for one that cannot be read, the error. As many at once as processors."""
-    at_once = len(os.sched_getaffinity(0))
-    for start in range(0, len(modules), at_once):
-        runs = [partial(inspect, *module) for module in modules[start : start + at_once]]
-        yield from run_isolated_together("corpus", runs, DEADLINE)
+    runs = [partial(inspect, *module) for module in modules]
+    return run_isolated_together("corpus", runs, DEADLINE, len(os.sched_getaffinity(0)))

@@ -41,8 +41,10 @@ def card(title: str, about: str, sections: Mapping[str, Iterable[str]]) -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     """The lines of a table."""
-    for row in (head, ["---"] * len(head), *rows):
-        yield f"| {' | '.join(map(str, row))} |".replace(" --- ", "---")
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    for row in rows:
+        yield f"| {' | '.join(map(str, row))} |"
 
 
 def imitation_card(model: TrainedModel, settings: ImitateSettings, command: str) -> str:
