@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from passpilot.runners.base import Tensor
     from passpilot.runners.remote import advisor_pb2
     from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Episode, Result
-    from passpilot.training.messages import AgentStream
+    from passpilot.training.messages import MessageStream
 
     Observed: TypeAlias = Mapping[str, Tensor]
     Info: TypeAlias = Mapping[str, float | int | tuple[str, ...] | bytes]
@@ -87,7 +87,7 @@ class CompilerClient:
         if not 0 < timeout <= LONGEST_TIMEOUT:
             msg = f"{self._who}: expected a timeout of more than 0 seconds, at most a million, got {timeout}"
             raise InputError(msg)
-        self._stream: AgentStream = EpisodeStream(target, timeout, tls=tls, token=token)
+        self._stream: MessageStream = EpisodeStream(target, timeout, tls=tls, token=token)
         self._begin()
 
     def _begin(self) -> None:

@@ -16,14 +16,14 @@ from passpilot.runners.remote import grpc_messages
 from passpilot.runners.remote.auth import read_credentials
 from passpilot.runners.remote.grpc_stream import GrpcStream, StreamWatch, connect
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage
-from passpilot.training.messages import AgentStream
+from passpilot.training.messages import MessageStream
 
 METHOD: Final = "/passpilot.v1.Compiler/Episodes"
 _PATIENCE: Final = 10.0
 """Seconds to wait for a service that has just been started."""
 
 
-class EpisodeStream(AgentStream):
+class EpisodeStream(MessageStream):
     """A stream whose every answer must come within `timeout` seconds.
 
     Raises:
@@ -39,7 +39,7 @@ class EpisodeStream(AgentStream):
         self._stream: GrpcStream | None = None
 
     def exchange(self, message: AgentMessage) -> CompilerMessage:
-        """See `AgentStream`."""
+        """See `MessageStream`."""
         data, new = message.SerializeToString(), self._stream is None
         if self._stream is None:
             channel = connect(self._target, self._credentials.certificates)
@@ -65,7 +65,7 @@ class EpisodeStream(AgentStream):
             raise PeerError(f"{who}: expected a CompilerMessage of compiler.proto, {got}") from error
 
     def close(self) -> None:
-        """See `AgentStream`."""
+        """See `MessageStream`."""
         stream, self._stream = self._stream, None
         if stream is not None:
             self._watch.stop()

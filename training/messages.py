@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LENGTH: Final = struct.Struct("=I")
 
 
-class AgentStream(ABC):
+class MessageStream(ABC):
     """Exchanges messages with a compiler for an agent; `who` begins its errors."""
 
     def __init__(self, who: str) -> None:

@@ -21,7 +21,7 @@ from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.plugin.files import read_regular
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Start
 from passpilot.training.episode import CompilerClient
-from passpilot.training.messages import LENGTH, AgentStream, default_start, failure
+from passpilot.training.messages import LENGTH, MessageStream, default_start, failure
 from passpilot.training.pool import GRACE, WorkerOptions, launch, obituary
 from passpilot.training.rewards import improvement
 from passpilot.training.worker import AgentChannel, serve
@@ -74,8 +74,8 @@ class LocalCompiler(CompilerClient):
         self._stream = _LocalStream(where, options, timeout)
 
 
-class _LocalStream(AgentStream):
-    """Sends messages to a worker, which starts with the first one; see `AgentStream`."""
+class _LocalStream(MessageStream):
+    """Sends messages to a worker, which starts with the first one; see `MessageStream`."""
 
     def __init__(self, where: Where, options: WorkerOptions, timeout: float) -> None:
         super().__init__("compiler")
