@@ -8,7 +8,6 @@ import math
 import os
 import re
 import shlex
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from passpilot.cli.options_table import options_of
-from passpilot.cli.outputs import prepare, quiet_pipe
+from passpilot.cli.outputs import prepare, quiet_pipe, say
 from passpilot.cli.parser import Parser, count_of
 from passpilot.cli.progress import progress
 from passpilot.plugin.errors import UsageError
@@ -169,9 +168,9 @@ def _extract(
         built = build_corpus(
             output, draft, lambda words: not pattern or any(starts.match(word) for word in words)
         )
-    _say(*(f"warning: {problem}" for problem in built.problems))
+    say(*(f"warning: {problem}" for problem in built.problems))
     corpus = built.corpus
-    _say(
+    say(
         f"{output}: {counted(len(corpus.units), 'unit')}, {counted(len(corpus.programs), 'program')}, "
         f"{counted(len(corpus.facts.duplicates), 'duplicate')} dropped, {len(built.problems)} left out"
     )
@@ -207,7 +206,7 @@ def _verify(*, corpus: str, jobs: int) -> int:
     with progress("verifying", len(found.units)) as step:
         verdicts = list(verify(found, jobs, step))
     broken = [verdict.problem for verdict in verdicts if verdict.problem]
-    _say(*broken)
+    say(*broken)
     same = sum(verdict.compared for verdict in verdicts if not verdict.problem)
     print(
         f"{corpus}: {counted(len(verdicts), 'unit')}: {same} make the code of the build, "
@@ -224,7 +223,7 @@ def _split(*, corpus: str, output: str, seed: int, shares: tuple[float, ...], fi
     found = Corpus.read(corpus)
     fixed = SplitFile.read(file) if file else None
     if fixed and (unknown := unknown_programs(found, fixed)):
-        _say(f"warning: {file}: expected programs of the corpus, got {', '.join(unknown)}")
+        say(f"warning: {file}: expected programs of the corpus, got {', '.join(unknown)}")
     check_new(output)
     parts = partition(found, seed, shares, fixed)
     write_parts(found, parts, output)
@@ -241,7 +240,7 @@ def _stats(*, corpus: str, json: bool) -> int:
     found = Corpus.read(corpus)
     with progress("reading"):
         statistics = statistics_of(found)
-    _say(*(f"warning: {problem}" for problem in statistics.problems))
+    say(*(f"warning: {problem}" for problem in statistics.problems))
     print(dumps(asdict(statistics)) if json else _table(statistics))
     return 0
 
@@ -271,8 +270,3 @@ RUNS: Final[dict[str, Callable[..., int]]] = {
     "stats": _stats,
 }
 """The functions of the commands; their arguments are the options."""
-
-
-def _say(*lines: str) -> None:
-    for line in lines:
-        print(f"passpilot: {for_terminal(line)}\n", end="", file=sys.stderr)

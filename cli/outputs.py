@@ -32,6 +32,12 @@ def quiet_pipe() -> Iterator[None]:
         os.close(nowhere)
 
 
+def say(*lines: str) -> None:
+    """Print lines to standard error, with the name of the program before them."""
+    for line in lines:
+        print(f"passpilot: {for_terminal(line)}\n", end="", file=sys.stderr)
+
+
 def prepare() -> None:
     """Set up the process for a command that compiles."""
     # numpy's BLAS would start threads that have nothing to do here.

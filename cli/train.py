@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from typing import TYPE_CHECKING, Final
 
 from passpilot import training
-from passpilot.cli.outputs import prepare, quiet_pipe
+from passpilot.cli.outputs import prepare, quiet_pipe, say
 from passpilot.cli.parser import SECONDS, Parser, count_of
 from passpilot.cli.progress import described_progress
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.extras import needs
-from passpilot.plugin.failures import for_terminal
 from passpilot.training.rewards import REWARDS
 
 if TYPE_CHECKING:
@@ -91,10 +89,11 @@ def main(argv: Sequence[str]) -> int:
         command = shlex.join(["passpilot", "train", *argv])
         result = function(**values, callbacks=[step if data else show], command=command)
     with quiet_pipe():
-        for problem in result.problems[:MOST_PROBLEMS] if data else ():
-            _say(f"warning: left out: {problem}")
+        if data:
+            say(*(f"warning: left out: {problem}" for problem in result.problems[:MOST_PROBLEMS]))
         if data and (more := len(result.problems) - MOST_PROBLEMS) > 0:
-            _say(f"warning: left out: {more} more modules")
+            names = f"; {values['output']}/data.json names them all" if name == "data" else ""
+            say(f"warning: left out: {more} more modules{names}")
         print(result)
     return 0
 
@@ -171,7 +170,3 @@ def _places(texts: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"train data: --at: expected PLACE=PIPELINE, got {text!r}")
         places[place] = pipeline
     return places
-
-
-def _say(text: str) -> None:
-    print(f"passpilot: {for_terminal(text)}\n", end="", file=sys.stderr)
