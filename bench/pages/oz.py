@@ -147,9 +147,10 @@ Linked is the machine code of the program, linked by lld with `--gc-sections`; o
 files together. Means are geometric, with 95 % intervals by bootstrap over the programs; smaller is better.
 Every program ran {rounds} times{unsteady(result)}.
 
-**These figures count machine code alone, and are linked without `--icf=safe`.** What is loaded also has unwind
-tables and constants: an outlined function adds an entry to the tables, and a linker that folds identical code
-takes a part of the gain without us. So measure the allocated sections of your own program before you choose.
+**These figures count machine code alone, and are linked without `--icf=safe`.** What is loaded also has
+unwind tables and constants: an outlined function adds an entry to the tables, and a linker that folds
+identical code takes a part of the gain without us. So measure the allocated sections of your own program
+before you choose.
 
 {means(result)}
 {against_outliner(result)}

@@ -127,9 +127,10 @@ its only caller leaves the program, but not its object, where others could call 
 object files are those of a search of their own, as for a library; after the search for small programs they
 are {whole:.3f} of `-Oz` in the mean. All programs printed what is recorded for them, and none became larger.
 
-**These figures count machine code alone, and are linked without `--icf=safe`.** What is loaded also has unwind
-tables and constants: an outlined function adds an entry to the tables, and a linker that folds identical code
-takes a part of the gain without us. So measure the allocated sections of your own program before you choose.
+**These figures count machine code alone, and are linked without `--icf=safe`.** What is loaded also has
+unwind tables and constants: an outlined function adds an entry to the tables, and a linker that folds
+identical code takes a part of the gain without us. So measure the allocated sections of your own program
+before you choose.
 
 {summary(rows)}
 ![The tuned machine code of all programs](images/tuning-results.svg)
