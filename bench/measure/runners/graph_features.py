@@ -5,7 +5,7 @@
 pairs of rows, and their weights.
 
 With EXCHANGE_PORT in the environment, every decision also waits for an answer over TCP, as that of any model
-in another process: `runner_peers.exchanging` answers at once.
+in another process: `bench.lib.peers.exchanging` answers at once.
 """
 
 from __future__ import annotations
