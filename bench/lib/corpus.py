@@ -52,7 +52,8 @@ def best_elsewhere(costs: Mapping[str, Mapping[str, float]], program: str, polic
     What it costs this program is what a fixed policy gains on programs that it was not selected on.
     """
     others = [row for name, row in costs.items() if name != program]
-    return min(policies, key=lambda policy: geometric_mean(row[policy] for row in others))
+    known = [policy for policy in policies if all(policy in row for row in others)]
+    return min(known, key=lambda policy: geometric_mean(row[policy] for row in others))
 
 
 def checked(results: Iterable[T | Exception]) -> list[T]:
