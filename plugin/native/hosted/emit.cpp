@@ -18,6 +18,7 @@
 #include "llvm/IR/OptBisect.h"
 #include "llvm/IR/PassTimingInfo.h"
 #include "llvm/MC/MCContext.h"
+#include "llvm/Support/SaveAndRestore.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/Timer.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -99,20 +100,6 @@ public:
 private:
   legacy::PassManagerBase &PM;
   std::vector<BlockFrequencies> *All;
-};
-
-/// Calls \p F at each diagnostic query of LLVM's while the object lives.
-class QueryGuard {
-public:
-  QueryGuard(std::function<void()> &Slot, std::function<void()> F)
-      : Slot(Slot) {
-    Slot = std::move(F);
-  }
-  ~QueryGuard() { Slot = nullptr; }
-  QueryGuard(const QueryGuard &) = delete;
-
-private:
-  std::function<void()> &Slot;
 };
 
 /// Whether the user wants to stop; interrupts the sessions if so.
@@ -299,10 +286,11 @@ Emitted HostedModule::emit(const EmitOptions &O, const Sessions &Asked,
       addCodeGen(Codegen, *TM, O, Code, SplitDwarf);
     }
     cl::PrintOptionValues();
-    QueryGuard Polling(OnQuery, [&] {
-      if (interrupted(Poll, Asked) || (Advised && Advised->stopped()))
-        Stop.stop();
-    });
+    const SaveAndRestore Polling(OnQuery, std::function<void()>([&] {
+                                   if (interrupted(Poll, Asked) ||
+                                       (Advised && Advised->stopped()))
+                                     Stop.stop();
+                                 }));
     PM.run(*M);
     OnQuery(); // a last poll
   }

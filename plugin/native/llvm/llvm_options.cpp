@@ -29,13 +29,10 @@ void outlineInAllFunctions() {
   std::call_once(Once, enableOutliner);
 }
 
-static std::mutex &outlinerMutex() {
-  static std::mutex Mutex;
-  return Mutex;
-}
+static std::mutex OutlinerMutex;
 
 OutlinerOption::OutlinerOption(bool Outlines)
-    : Lock(outlinerMutex()), Changed(Outlines && enableOutliner()) {}
+    : Lock(OutlinerMutex), Changed(Outlines && enableOutliner()) {}
 
 OutlinerOption::~OutlinerOption() {
   if (Changed)

@@ -13,17 +13,14 @@ using namespace llvm;
 
 namespace passpilot {
 
-static Error refused(const std::string &Text) {
-  return createStringError(Text);
-}
-
 Error UserPasses::checkRun(const PassUnit &Unit, Function *F,
                            bool Changed) const {
   if (Failure || (Stopped && Stopped()))
-    return refused("expected a compilation that goes on, got one that ends");
+    return createStringError(
+        "expected a compilation that goes on, got one that ends");
   if (std::string Found = Verify && Changed ? complaints(Unit, F) : "";
       !Found.empty())
-    return refused(Found);
+    return createStringError(Found);
   return Error::success();
 }
 
@@ -70,7 +67,8 @@ Expected<bool> UserPasses::runText(const PassUnit &Unit, Function *F,
     MAM.getResult<FunctionAnalysisManagerModuleProxy>(*Unit.Module);
   }
   if (Failure || (Stopped && Stopped()))
-    return refused("expected a compilation that goes on, got one that ends");
+    return createStringError(
+        "expected a compilation that goes on, got one that ends");
   return !PA.areAllPreserved();
 }
 

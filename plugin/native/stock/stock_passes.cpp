@@ -108,15 +108,21 @@ Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB,
   S->Stage = Stage;
   S->Passes.First = firstElement();
   S->Passes.Resolve = [S](StringRef Element) { S->find(Element); };
-  S->Passes.OnFailure = [S] { S->fail(); };
+  S->Passes.OnFailure = [S] {
+    contained(S->M->getContext(), [&](Messages &Report) {
+      calls().Explain(&Report, S->address());
+    });
+  };
   // Some compilers have no instrumentation; our passes depend on it.
   if (!PB.getPassInstrumentationCallbacks())
     instrumentationOf(PB) = &S->Watch;
   S->Passes.registerWith(PB);
   if (Stage == PassStage::CodeGeneration)
     return S;
-  if (Error E = S->place(PB))
-    return E;
+  for (const auto &[Point, Text] : textsAt())
+    if (Error E = S->Passes.at(PB, Point, Text))
+      return createStringError("-passpilot-at=" + Point + ": " +
+                               toString(std::move(E)));
   if (const std::string Path = decisionFile(); !Path.empty())
     if (Error E = registerDecisions(PB, Path, /*GeneratesCode=*/true))
       return E;
@@ -148,19 +154,6 @@ void StockPasses::find(StringRef Element) {
   Used |= !Passes.empty();
 }
 
-Error StockPasses::place(PassBuilder &PB) {
-  for (const auto &[Point, Text] : textsAt())
-    if (Error E = Passes.at(PB, Point, Text))
-      return createStringError("-passpilot-at=" + Point + ": " +
-                               toString(std::move(E)));
-  return Error::success();
-}
-
-Error StockPasses::parse(PassBuilder &PB, ModulePassManager &PM,
-                         StringRef Text) {
-  return Passes.parse(PB, PM, Text);
-}
-
 PointRunners StockPasses::atStage(PointRunners Pairs) const {
   if (Stage == PassStage::CodeGeneration || generatesCode())
     erase_if(Pairs, [this](const auto &Pair) {
@@ -175,11 +168,8 @@ PointRunners StockPasses::atStage(PointRunners Pairs) const {
 void StockPasses::begin(Module &Begun) {
   M = &Begun;
   Passes.forgetFailure();
-  if (Used)
-    advise();
-}
-
-void StockPasses::advise() {
+  if (!Used)
+    return;
   for (const auto &[Point, Runner] : atStage(passPoints())) {
     Messages Report;
     const AdvisorOptions O = advisorOptions(Point, *M);
@@ -187,11 +177,6 @@ void StockPasses::advise() {
                    O.Log.c_str(), O.OnError.c_str(), O.Timeout);
     tell(M->getContext(), Report);
   }
-}
-
-void StockPasses::fail() {
-  contained(M->getContext(),
-            [&](Messages &Report) { calls().Explain(&Report, address()); });
 }
 
 void StockPasses::end(bool Good, Messages &Report) {

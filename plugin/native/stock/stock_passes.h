@@ -27,7 +27,9 @@ public:
 
   /// As PB.parsePassPipeline().
   llvm::Error parse(llvm::PassBuilder &PB, llvm::ModulePassManager &PM,
-                    llvm::StringRef Text);
+                    llvm::StringRef Text) {
+    return Passes.parse(PB, PM, Text);
+  }
 
   /// Begins the compilation of \p M; errors are reported to its context.
   void begin(llvm::Module &M);
@@ -43,11 +45,8 @@ private:
   llvm::StringSet<> Refused; ///< elements whose error was reported
 
   void find(llvm::StringRef Element);
-  llvm::Error place(llvm::PassBuilder &PB);
   /// The pairs whose points are asked at this stage.
   PointRunners atStage(PointRunners Pairs) const;
-  void advise();
-  void fail();
   size_t address() { return reinterpret_cast<size_t>(&Passes); }
 };
 

@@ -145,6 +145,21 @@ def test_the_new_pass_manager_of_llc(flag: str, position: int, source: Path) -> 
     refused(done, expected, source.parent / "out")
 
 
+def test_a_single_pass_of_llc_asks_nobody_and_says_so(tmp_path: Path) -> None:
+    """LLVM calls a plugin only for whole code generations; -run-pass is none."""
+    source = pressure.compiled(tmp_path)
+    stopped = run(bindir() / "llc", "-stop-before=greedy", source, "-o", "a.mir", cwd=tmp_path)
+    assert stopped.code == 0, stopped.err
+    words = ("-run-pass=greedy", "a.mir", "-o", "b.mir")
+    plain = tool("llc", *words, cwd=tmp_path)
+    assert (plain.code, plain.err) == (0, "")
+    done = tool("llc", "-passpilot-evict=const:32", *words, cwd=tmp_path)
+    assert done.code == 0
+    assert done.err.startswith(
+        "warning: evict advisor: the runner was never asked: this process has generated"
+    )
+
+
 def test_features_and_schemes_of_a_loaded_file_in_llc(tmp_path: Path) -> None:
     """They are as in `passpilot llc`: the scheme answers, the log has the feature."""
     source = pressure.compiled(tmp_path)

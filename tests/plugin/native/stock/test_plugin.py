@@ -195,7 +195,7 @@ def test_the_environment_and_flags(source: Path, tmp_path: Path) -> None:
 def test_views_end_with_the_compilation(source: Path, tmp_path: Path) -> None:
     """What a pass has kept cannot be looked at once the compiler has its module back."""
     (tmp_path / "mine.py").write_text(
-        "import atexit\nfrom dataclasses import dataclass\nfrom passpilot import llvm\nKEPT = []\n"
+        "from dataclasses import dataclass\nfrom passpilot import llvm\nKEPT = []\n"
         "@llvm.module_pass('keep')\n@dataclass(frozen=True)\nclass Keep:\n"
         "    def run(self, module):\n"
         "        KEPT.extend([module, *module.functions, module.functions[0].type])\n"
@@ -204,15 +204,10 @@ def test_views_end_with_the_compilation(source: Path, tmp_path: Path) -> None:
         "    for each in KEPT:\n"
         "        try:\n            print(each.name if hasattr(type(each), 'name') else str(each))\n"
         "        except Exception as error:\n            print(type(error).__name__)\n"
-        "from passpilot.passes.stock import llvm_door\n"
-        "end = llvm_door._end\n"
-    )
-    (tmp_path / "mine.py").write_text(
-        (tmp_path / "mine.py").read_text()
-        + "import passpilot.passes.stock.llvm_door as loaded\n"
-        + "finish = loaded._LoadedCompilation.end\n"
-        + "def end(self, **keywords):\n    finish(self, **keywords)\n    look()\n"
-        + "loaded._LoadedCompilation.end = end\n"
+        "import passpilot.passes.stock.llvm_door as loaded\n"
+        "finish = loaded._LoadedCompilation.end\n"
+        "def end(self, **keywords):\n    finish(self, **keywords)\n    look()\n"
+        "loaded._LoadedCompilation.end = end\n"
     )
     done = tool("opt", "-passpilot-load=mine.py", "-passes=keep", source, "-o", "out.bc", cwd=tmp_path)
     assert done.code == 0, done.err
