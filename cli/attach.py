@@ -24,9 +24,7 @@ from passpilot.plugin.version import MAJOR
 from passpilot.runners.attach.run import attach, tool_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from passpilot.runners.attach.answers import Answers
+    from collections.abc import Mapping, Sequence
 
 
 class AttachOptions(NamedTuple):
@@ -47,15 +45,22 @@ def main(argv: Sequence[str]) -> int:
     _check(options, command)
     for file in options.load:
         load_file(file)
+    from passpilot.runners.attach.answers import Answers
+
+    default, answers = options.on_error == "default", []
     with ExitStack() as stack:
-        answers = list(_answers(options, stack))
+        for point, spec in options.runners.items():
+            answers.append(
+                Answers(point, spec, default_on_error=default, timeout=options.timeout, timed=options.stats)
+            )
+            stack.callback(answers[-1].close)
         code = attach(command, answers, options.timeout)
-    for each in answers:
+    for advised in answers:
         if code == 0:
-            for text in each.complaints():
+            for text in advised.complaints():
                 warnings.warn(text, PasspilotWarning, stacklevel=1)
         if options.stats:
-            print(each.report(), file=sys.stderr)
+            print(advised.report(), file=sys.stderr)
     return code
 
 
@@ -128,21 +133,11 @@ def _check(options: AttachOptions, command: Sequence[str]) -> None:
         row = HOOKED[point]
         if options.on_error == "default" and not (row.interactive and row.interactive.default):
             telling = " or ".join(
-                f"--{each.name}" for each in HOOKED.values() if each.interactive and each.interactive.default
+                f"--{other.name}"
+                for other in HOOKED.values()
+                if other.interactive and other.interactive.default
             )
             raise UsageError(
                 f"attach: --on-error=default: expected {telling} alone, got --{point}, where LLVM's "
                 f"interactive protocol does not tell what LLVM would do; use `passpilot {row.command}`"
             )
-
-
-def _answers(options: AttachOptions, stack: ExitStack) -> Iterator[Answers]:
-    from passpilot.runners.attach.answers import Answers
-
-    for point, runner in options.runners.items():
-        default = options.on_error == "default"
-        answers = Answers(
-            point, runner, default_on_error=default, timeout=options.timeout, timed=options.stats
-        )
-        stack.callback(answers.close)
-        yield answers

@@ -31,7 +31,7 @@ from passpilot.plugin.origin import definition_origin
 from passpilot.plugin.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     import numpy as np
     from numpy.typing import NDArray
@@ -69,7 +69,7 @@ class CustomFeature:
 
     def write(self, value: object, out: NDArray[np.generic]) -> None:
         """Write a value that the function returned, as `store` does."""
-        plain = _plain(value)
+        plain = cast("np.generic", value).item() if getattr(value, "ndim", None) == 0 else value
         if out.size == 1 and isinstance(plain, self._numbers) and self._range[0] <= plain <= self._range[1]:
             out[...] = plain
         else:
@@ -83,18 +83,14 @@ def feature(spec: str, *, point: str = "inline", name: str | None = None) -> Cal
         FeatureError: the spec or the name is not valid, the function does not take one positional argument,
             or the decision point already offers a tensor of this name.
     """
-    _check_text(spec)
+    if not isinstance(spec, str):  # `@feature` without parentheses would register nothing
+        raise FeatureError(f'feature: expected a spec text, got {spec!r}; write @feature("int64[1]")')
 
     def register(function: Function) -> Function:
         _register(function, spec, point, name, definition_origin())
         return function
 
     return register
-
-
-def registered(point: str) -> Mapping[str, CustomFeature]:
-    """The custom features of a decision point by name, in the order of registration; a live view."""
-    return _features(point)
 
 
 def custom_rows(point: str) -> tuple[Feature, ...]:
@@ -108,7 +104,7 @@ def unregister(name: str, *, point: str = "inline") -> None:
     Raises:
         FeatureError: the decision point has no custom feature of this name.
     """
-    _features(current_name(point)).unregister(name)
+    registered(current_name(point)).unregister(name)
 
 
 class _Features(Registry[CustomFeature]):
@@ -127,7 +123,8 @@ class _Features(Registry[CustomFeature]):
 
 
 @cache
-def _features(point: str) -> _Features:
+def registered(point: str) -> _Features:
+    """The custom features of a decision point by name, in the order of registration; a live view."""
     return _Features(point)
 
 
@@ -148,13 +145,7 @@ def _register(function: Callable[..., object], text: str, point: str, name: str 
     except FeatureError as error:
         raise FeatureError(f"feature at {origin}: {error}") from error
     doc = (inspect.getdoc(function) or "").partition("\n")[0]
-    _features(point).add(name, CustomFeature(spec, function, doc, origin))
-
-
-def _check_text(spec: object) -> None:
-    """Refuses ``@feature`` without parentheses, which would register nothing."""
-    if not isinstance(spec, str):
-        raise FeatureError(f'feature: expected a spec text, got {spec!r}; write @feature("int64[1]")')
+    registered(point).add(name, CustomFeature(spec, function, doc, origin))
 
 
 def _check_callable(function: object, name: str, origin: str) -> None:
@@ -183,11 +174,6 @@ def is_constant(value: object) -> bool:
         if value is None:
             return True
     return False
-
-
-def _plain(value: object) -> object:
-    """Unwraps a numpy scalar; returns anything else unchanged."""
-    return cast("np.generic", value).item() if getattr(value, "ndim", None) == 0 else value
 
 
 def _range(dtype: str) -> tuple[float, float]:

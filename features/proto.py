@@ -7,13 +7,11 @@ in the point's table, from 1. Integers of 8 and 16 bits travel as 32 bits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from passpilot.features.point import Point
-    from passpilot.features.spec import TensorSpec
+from passpilot.features.point import Point
+from passpilot.features.spec import TensorSpec
 
 PACKAGE: Final = "passpilot"
 TYPES: Final = {

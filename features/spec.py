@@ -163,16 +163,19 @@ def layout(specs: Iterable[TensorSpec]) -> tuple[tuple[int, ...], int]:
     return tuple(offsets), total
 
 
-def packed_runs(specs: Iterable[TensorSpec]) -> tuple[tuple[int, int, int], ...]:
-    """The copies that turn a packed block, in which tensors follow without gaps, into a block of `layout`.
+def packed_runs(
+    specs: Iterable[TensorSpec], offsets: Iterable[int] | None = None
+) -> tuple[tuple[int, int, int], ...]:
+    """The copies that turn a packed block, in which tensors follow without gaps, into an aligned block.
 
-    A run is (offset in the packed block, offset in the aligned block, bytes); it ends where the aligned
-    block has a gap. The 38 features of `inline` are one run.
+    `offsets` are the tensors' places there, by default those of `layout`. A run is (offset in the packed
+    block, offset in the aligned block, bytes); it ends where the aligned block has a gap. The 38 features of
+    `inline` are one run.
     """
     specs = tuple(specs)
     runs: list[tuple[int, int, int]] = []
     packed = 0
-    for spec, offset in zip(specs, layout(specs)[0], strict=True):
+    for spec, offset in zip(specs, layout(specs)[0] if offsets is None else offsets, strict=True):
         if runs and sum(runs[-1][1:]) == offset:
             runs[-1] = (*runs[-1][:2], runs[-1][2] + spec.nbytes)
         else:

@@ -4,15 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from passpilot.features.custom import custom_rows
-from passpilot.features.domain import Choice
+from passpilot.features.domain import Choice, Domain
 from passpilot.features.point import Feature, Point
 from passpilot.features.spec import TensorSpec
-
-if TYPE_CHECKING:
-    from passpilot.features.domain import Domain
 
 
 @dataclass(frozen=True, slots=True)

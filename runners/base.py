@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, TypeVar
 
 from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.point import Point
@@ -26,16 +26,18 @@ from passpilot.features.spec import TensorSpec, layout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Self, TypeAlias
+    from typing import Self
 
     import numpy as np
     from numpy.typing import NDArray
 
     from passpilot.plugin import _core
 
-    Tensor: TypeAlias = NDArray[np.integer | np.floating]
-
 __all__ = ["Choice", "Flag", "Host", "Number", "Point", "Runner", "TensorSpec", "allocate", "tensor_views"]
+
+Tensor: TypeAlias = "NDArray[np.integer | np.floating]"
+Frame: TypeAlias = "NDArray[np.uint8]"
+"""Tensors in one buffer, placed by `passpilot.features.spec.layout`."""
 
 AnyRunner = TypeVar("AnyRunner", bound="Runner")
 
@@ -69,7 +71,7 @@ class Runner(ABC):
     tensors: Mapping[str, Tensor] = MappingProxyType({})
     """The inputs by name, once bound; the buffers never move."""
 
-    frame: NDArray[np.uint8]
+    frame: Frame
     """The one buffer that holds all inputs, placed by `passpilot.features.spec.layout`."""
 
     advised: bool = False
@@ -84,7 +86,7 @@ class Runner(ABC):
     budgeted: ClassVar[bool] = True
     """Whether an advisor may override answers to keep a budget; a replayed log already keeps it."""
 
-    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
+    def bind(self, tensors: Mapping[str, Tensor], frame: Frame, host: Host | None = None) -> None:
         """Take the buffers of `inputs`. Called once, before the first question."""
         self.tensors = tensors
         self.frame = frame
@@ -98,7 +100,7 @@ class Runner(ABC):
             RunnerError: the runner has no advice; a decision function in Python may raise anything.
         """
 
-    def evaluate_batch(self, frames: NDArray[np.uint8]) -> Sequence[object]:
+    def evaluate_batch(self, frames: Frame) -> Sequence[object]:
         """The advice on several decisions that do not depend on each other's advice.
 
         `frames` is uint8[decisions, frame size]. The default copies each row into `frame` and calls
@@ -137,7 +139,7 @@ def allocate(runner: AnyRunner, host: Host | None = None) -> AnyRunner:
     return runner
 
 
-def tensor_views(specs: Sequence[TensorSpec], frame: NDArray[np.uint8]) -> dict[str, Tensor]:
+def tensor_views(specs: Sequence[TensorSpec], frame: Frame) -> dict[str, Tensor]:
     """Views of `frame` by tensor name, placed by `layout(specs)`."""
     offsets, _ = layout(specs)
     return {

@@ -10,25 +10,21 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import CFUNCTYPE, c_bool, c_double, c_int64, c_size_t, c_void_p
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import Final
 
 import numpy as np
 
 from passpilot.features.domain import Choice, Domain, Flag, Number
 from passpilot.features.point import Point
 from passpilot.features.spec import TensorSpec, layout
-from passpilot.plugin.embedded import TEXT, end, fill, load, told_warnings, trace
+from passpilot.plugin.embedded import TEXT, Function, Tell, Teller, end, fill, load, told_warnings, trace
 from passpilot.plugin.errors import AdviceError, PolicyError
 from passpilot.plugin.failures import describe_failure
-from passpilot.runners.base import Runner, tensor_views
+from passpilot.runners.base import Runner, Tensor, tensor_views
 from passpilot.runners.remote.peer import make_runner_or_absent
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from passpilot.plugin.embedded import Function, Tell, Teller
-    from passpilot.runners.base import Tensor
 
 RELEASE: Final = CFUNCTYPE(None, c_void_p)
 
@@ -166,27 +162,25 @@ def _bind(
 
 
 def _evaluate(tell: Teller, handle: int) -> bool:
-    try:
-        _RUNNERS[handle].evaluate()
-    except BaseException as error:  # noqa: BLE001  (reported, whatever it raises)
-        _tell_failure(tell, error)
-        return False
-    return True
+    return _succeeds(tell, _RUNNERS[handle].evaluate)
 
 
 def _switch_context(tell: Teller, handle: int, name: bytes) -> None:
+    _succeeds(tell, partial(_RUNNERS[handle].runner.switch_context, name.decode("utf-8", "replace")))
+
+
+def _succeeds(tell: Teller, call: Callable[[], None]) -> bool:
+    """Call a runner; report whatever it raises."""
     try:
-        _RUNNERS[handle].runner.switch_context(name.decode("utf-8", "replace"))
+        call()
     except BaseException as error:  # noqa: BLE001  (reported, whatever it raises)
-        _tell_failure(tell, error)
-
-
-def _tell_failure(tell: Teller, error: BaseException) -> None:
-    text = " ".join(describe_failure(error).split())
-    if isinstance(error, AdviceError):
-        text = text.removeprefix("advice: ")
-    tell("fatal" if getattr(error, "fatal", False) is True else "error", text)
-    trace(error)
+        text = " ".join(describe_failure(error).split())
+        if isinstance(error, AdviceError):
+            text = text.removeprefix("advice: ")
+        tell("fatal" if getattr(error, "fatal", False) is True else "error", text)
+        trace(error)
+        return False
+    return True
 
 
 def _close(tell: Teller, handle: int) -> None:
@@ -199,15 +193,11 @@ def _load(tell: Teller, files: bytes) -> None:
         load(files)
 
 
-def _end(_: Teller) -> None:
-    end()
-
-
 def connect(address: int, tell: Tell) -> None:
     """Write the functions into the struct of plugin/native/c/python_runner.h at `address`."""
     size = c_size_t
     functions: tuple[Function, ...] = (
-        (_end, None, ()),
+        (lambda _: end(), None, ()),
         (_load, None, (TEXT,)),
         (_make, size, (TEXT, TEXT, c_double, c_bool)),
         (_bind, c_bool, (size, size, size, TEXT, size, size, size, size)),

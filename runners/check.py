@@ -12,30 +12,24 @@ import inspect
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.point import Point, find_point
 from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import AdviceError, ConformanceError, SpecMismatchError
 from passpilot.plugin.failures import describe_exception
-from passpilot.runners.base import Runner, tensor_views
-from passpilot.runners.spec import make_runner
+from passpilot.runners.base import Frame, Host, Runner, Tensor, tensor_views
+from passpilot.runners.spec import RunnerLike, make_runner
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from numpy.typing import NDArray
-
-    from passpilot.runners.base import Host, Tensor
-    from passpilot.runners.spec import RunnerLike
-
-    Values = Mapping[str, NDArray[np.generic] | int | float]
+Values = Mapping[str, NDArray[np.generic] | int | float]
 
 _CONTEXTS: Final = ("", "module.c", "naïve/ünïcode")
 _CONTEXT_EVERY: Final = 7
@@ -219,7 +213,7 @@ class _Conformance:
         self.expect(answers == expected, "evaluate_batch() answers as evaluate() does, one by one")
 
     def _batch(
-        self, runner: Runner, frame: NDArray[np.uint8], tensors: Mapping[str, Tensor], part: slice
+        self, runner: Runner, frame: Frame, tensors: Mapping[str, Tensor], part: slice
     ) -> list[int | float]:
         frames = []
         for values in self.questions[part]:
@@ -255,7 +249,7 @@ class _Conformance:
             names
         )
 
-    def _ask(self, runner: Runner, frame: NDArray[np.uint8], trace: _Trace) -> None:
+    def _ask(self, runner: Runner, frame: Frame, trace: _Trace) -> None:
         tensors = tensor_views(runner.inputs, frame)
         self._guarded("bind", lambda: runner.bind(tensors, frame, self.host))
         bound = all(_same_memory(runner.tensors.get(name), view) for name, view in tensors.items())

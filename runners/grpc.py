@@ -13,29 +13,22 @@ with the package. One runner is one stream. It waits for the server to listen as
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from google.protobuf.message import DecodeError
 
+from passpilot.features.point import Point
 from passpilot.plugin.errors import PeerError, RunnerSpecError, UsageError
 from passpilot.plugin.failures import for_terminal
+from passpilot.runners.base import Frame, Host, Runner, Tensor
 from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Question
-from passpilot.runners.remote.auth import NO_CREDENTIALS, read_credentials
+from passpilot.runners.remote.auth import NO_CREDENTIALS, Credentials, read_credentials
 from passpilot.runners.remote.grpc_frames import FrameWriter
 from passpilot.runners.remote.grpc_stream import GrpcStream, StreamWatch, connect
 from passpilot.runners.remote.peer import RemoteRunner
 from passpilot.runners.spec import chosen_protocol, runner_keys
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from passpilot.features.point import Point
-    from passpilot.runners.base import Host, Runner, Tensor
-    from passpilot.runners.remote.auth import Credentials
 
 _KEYS: Final = {"passpilot": ("tls", "token"), "mlbridge": ("proto", "features")}
 """The keys of each protocol."""
@@ -104,7 +97,7 @@ class GrpcRunner(RemoteRunner):
         self._changes = answer.welcome.changes
         return wire.read_welcome(grpc_messages.as_json(answer.welcome), self._who)
 
-    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
+    def bind(self, tensors: Mapping[str, Tensor], frame: Frame, host: Host | None = None) -> None:
         super().bind(tensors, frame, host)
         self._writer = FrameWriter(frame.data)
         if self._changes:

@@ -27,29 +27,21 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from passpilot.features.domain import Choice, Flag, Number
+from passpilot.features.domain import Choice, Domain, Flag, Number
+from passpilot.features.point import Point
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin import _core
 from passpilot.plugin.errors import AdviceError, ModelError, RunnerSpecError
 from passpilot.plugin.files import read_regular
 from passpilot.plugin.numbers import finite_number, whole_number
 from passpilot.plugin.origin import warn_user
-from passpilot.runners.base import Runner, own_features
+from passpilot.runners.base import Frame, Host, Runner, Tensor, own_features
 from passpilot.runners.spec import runner_keys
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from passpilot.features.domain import Domain
-    from passpilot.features.point import Point
-    from passpilot.runners.base import Host, Tensor
 
 MEANINGS: Final = {
     Flag: ("decision", "logits", "probability"),
@@ -70,14 +62,14 @@ class NativeRunner(Runner):
         self.inputs = tuple({spec.name: spec for spec in specs}.values())
         self.output = spec_of(core.output)
 
-    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
+    def bind(self, tensors: Mapping[str, Tensor], frame: Frame, host: Host | None = None) -> None:
         super().bind(tensors, frame, host)
         self.core.bind(frame)
 
     def evaluate(self) -> int | float:
         return self.core.evaluate()
 
-    def evaluate_batch(self, frames: NDArray[np.uint8]) -> Sequence[int | float]:
+    def evaluate_batch(self, frames: Frame) -> Sequence[int | float]:
         return self.core.evaluate_batch(frames)
 
     def switch_context(self, name: str) -> None:
@@ -190,7 +182,11 @@ def onnx_runner(target: str, options: dict[str, str], point: Point, timeout: flo
         ModelError: the model or onnxruntime cannot be loaded.
         SpecMismatchError: the model's inputs or outputs do not fit the decision point.
     """
-    make = partial(_core.NativeRunner.onnx, target, _read(target), onnx_library())
+    try:
+        model = read_regular(target)
+    except OSError as error:
+        raise ModelError(f"model {target}: expected an ONNX file, got: {error.strerror}") from error
+    make = partial(_core.NativeRunner.onnx, target, model, onnx_library())
     return _model_runner(f"onnx:{target}", options, point, make)
 
 
@@ -222,13 +218,6 @@ def _model_runner(
     if core.warning:
         warn_user(core.warning)
     return NativeRunner(core)
-
-
-def _read(path: str) -> bytes:
-    try:
-        return read_regular(path)
-    except OSError as error:
-        raise ModelError(f"model {path}: expected an ONNX file, got: {error.strerror}") from error
 
 
 def _meaning(runner: str, options: dict[str, str], point: Point) -> str:

@@ -12,24 +12,18 @@ from __future__ import annotations
 import contextlib
 import time
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
+from passpilot.features.point import Point
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError
+from passpilot.runners.base import Frame, Host, Tensor
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.fifo import connect
 from passpilot.runners.remote.peer import PeerRunner
 from passpilot.runners.remote.watch import PipeWatch
 from passpilot.runners.serdes import advice_serdes, check_format, make_serdes
 from passpilot.runners.spec import chosen_protocol, runner_keys
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from passpilot.features.point import Point
-    from passpilot.runners.base import Host, Tensor
 
 _KEYS: Final = {"passpilot": ("serdes",), "mlgo": ("default",), "mlbridge": ("serdes", "features")}
 """The keys of each protocol."""
@@ -116,7 +110,7 @@ class PipeRunner(_Client):
         self._read_into = self._channel.reader.readinto
         self._watch = PipeWatch(self._channel, self._timeout)
 
-    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
+    def bind(self, tensors: Mapping[str, Tensor], frame: Frame, host: Host | None = None) -> None:
         super().bind(tensors, frame, host)
         self._frame = frame.data
 

@@ -23,28 +23,20 @@ several advisors: every advisor has its own runner and observation, and `obs.poi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar, cast, overload
+from types import ModuleType
+from typing import TypeVar, cast, overload
 
 from passpilot.features.domain import Flag
-from passpilot.features.point import find_point
+from passpilot.features.point import Point, find_point
 from passpilot.plugin.errors import Error, PolicyError, RunnerSpecError
 from passpilot.plugin.failures import describe_exception
-from passpilot.runners.base import Runner, own_features
+from passpilot.runners.base import Frame, Host, Runner, Tensor, own_features
 from passpilot.runners.scalar import ScalarTensor
 from passpilot.runners.spec import runner_keys
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import ModuleType
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from passpilot.features.point import Point
-    from passpilot.runners.base import Host, Tensor
-
-    DecisionFunction = Callable[["Observation"], object]
+DecisionFunction = Callable[["Observation"], object]
 
 AnyFunction = TypeVar("AnyFunction", bound="Callable[[], object]")
 Other = TypeVar("Other")
@@ -162,7 +154,7 @@ class PythonRunner(Runner):
         self._observation = Observation(point=point)
         self._closed = False
 
-    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
+    def bind(self, tensors: Mapping[str, Tensor], frame: Frame, host: Host | None = None) -> None:
         super().bind(tensors, frame, host)
         context = self._observation.context
         seen = {

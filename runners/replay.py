@@ -8,21 +8,16 @@ only on the compilation that it was taken from. The log is streamed.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from passpilot.features.log.reader import LoggedDecision
+from passpilot.features.point import Point
 from passpilot.plugin.errors import AdviceError, LogError, PasspilotWarning, RunnerSpecError
-from passpilot.runners.base import Runner
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from passpilot.features.log.reader import LoggedDecision
-    from passpilot.features.point import Point
-    from passpilot.runners.base import Host, Tensor
-
+from passpilot.runners.base import Frame, Host, Runner, Tensor
 
 _COMPARE: Final = (
     "compare the input, the pipeline, and the versions of the compiler and of passpilot with those of the log"
@@ -56,7 +51,7 @@ class ReplayRunner(Runner):
         self._asked = 0
         self._unfinished = False  # bound, and no error so far
 
-    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
+    def bind(self, tensors: Mapping[str, Tensor], frame: Frame, host: Host | None = None) -> None:
         super().bind(tensors, frame, host)
         self._live = [(spec.name, tensors[spec.name]) for spec in self.inputs]
         self._unfinished = True
@@ -80,17 +75,10 @@ class ReplayRunner(Runner):
         for name, live in self._live:
             recorded = tensors[name]
             if recorded.tobytes() != live.tobytes():
-                raise self._differs(logged, name, recorded, live)
+                where = f"replay {self.path} at decision {self._asked - 1}{_place(logged)}"
+                raise AdviceError(f"{where}: expected {_difference(name, recorded, live)}; {_COMPARE}")
         self._unfinished = unfinished
         return self._accept(tensors[self.output.name], tensors)
-
-    def _differs(
-        self, logged: LoggedDecision, name: str, recorded: NDArray[np.generic], live: Tensor
-    ) -> AdviceError:
-        where = f"decision {self._asked - 1}{_place(logged)}"
-        return AdviceError(
-            f"replay {self.path} at {where}: expected {_difference(name, recorded, live)}; {_COMPARE}"
-        )
 
     def close(self) -> None:
         """End the replay; warn of logged decisions that were never asked for, unless an error ended it."""

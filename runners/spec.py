@@ -73,12 +73,8 @@ class Decider(Protocol):
 RunnerLike: TypeAlias = "str | Callable[..., object] | Decider | Runner"
 """What `make_runner` accepts."""
 
-
-class RunnerFactory(Protocol):
-    """Makes the runner of one scheme for one point; `timeout` in seconds bounds every wait."""
-
-    def __call__(self, target: str, options: dict[str, str], point: Point, timeout: float, /) -> Runner: ...
-
+RunnerFactory: TypeAlias = "Callable[[str, dict[str, str], Point, float], Runner]"
+"""Makes the runner of one scheme: of a target and options for a point; the seconds bound every wait."""
 
 Factory = TypeVar("Factory", bound=RunnerFactory)
 

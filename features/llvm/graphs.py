@@ -7,17 +7,14 @@ Every call builds a new graph of the present IR, which the caller may change.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import networkx
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
+from passpilot.plugin.ir import Function, ModuleIR
 
-    from passpilot.plugin.ir import Function, ModuleIR
-
-    CallGraph: TypeAlias = "networkx.DiGraph[Function]"
-    ControlFlowGraph: TypeAlias = "networkx.DiGraph[int]"
+CallGraph: TypeAlias = "networkx.DiGraph[Function]"
+ControlFlowGraph: TypeAlias = "networkx.DiGraph[int]"
 
 
 def call_graph(module: ModuleIR) -> CallGraph:

@@ -7,17 +7,14 @@ ranges; every call applies the changes since the last call to the same graph.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TypeAlias, cast
 
 import networkx
 
 from passpilot.plugin import _core
 from passpilot.plugin.errors import UsageError
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    Graph: TypeAlias = "networkx.Graph[int]"
+Graph: TypeAlias = "networkx.Graph[int]"
 
 
 class _Kept:
@@ -31,14 +28,10 @@ class _Kept:
         # Applying the same changes twice is harmless, so the next call repairs an interrupted one.
         version, removed, nodes, unlinked, linked = function.interference(self.version)
         graph = self.graph
-        if removed:
-            graph.remove_nodes_from(removed)
-        if unlinked:
-            graph.remove_edges_from(unlinked)
-        if nodes:
-            graph.add_nodes_from(nodes)
-        if linked:
-            graph.add_edges_from(linked)
+        graph.remove_nodes_from(removed)
+        graph.remove_edges_from(unlinked)
+        graph.add_nodes_from(nodes)
+        graph.add_edges_from(linked)
         self.version = version
 
 

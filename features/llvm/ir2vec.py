@@ -12,19 +12,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args
+from typing import Final, Literal, TypeAlias, cast, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.ir import Function, Loop, ModuleIR
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Sections: TypeAlias = dict[str, dict[str, list[float]]]
+Sections: TypeAlias = dict[str, dict[str, list[float]]]
 
 Kind = Literal["symbolic", "flow-aware"]
 

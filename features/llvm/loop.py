@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from passpilot.features.point import row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from passpilot.features.point import Feature
     from passpilot.plugin._core import Instruction, Loop
@@ -57,16 +57,33 @@ def body_of(loop: Loop) -> list[Instruction]:
 
 def observe_loop(loop: Loop, body: Iterable[Instruction]) -> dict[str, object]:
     """The values of `LOOP_FEATURES`; `body` is that of `body_of`. For function passes."""
+    function, frequency, exiting = loop.function, loop.header.frequency, loop.exiting_blocks
+    before = loop.preheader.frequency if loop.preheader else 0.0
+    counts = Counter(inst.opcode for inst in body)
     return {
         "trip_count": loop.trip_count or 0,
         "max_trip_count": loop.max_trip_count or 0,
         "trip_multiple": loop.trip_multiple,
+        "is_countable": loop.backedge_taken_count is not None,
+        "depth": loop.depth,
+        "blocks": len(loop.blocks),
+        "exits": len(exiting),
+        "latch_exits": any(latch in exiting for latch in loop.latches),
+        "phis": sum(inst.opcode == "phi" for inst in loop.header.instructions),
+        "instructions": counts.total(),
         "size": _cost(body, "code-size"),
         "throughput": _cost(body, "throughput"),
         "latency": _cost(body, "latency"),
-        **_shape(loop),
-        **_mix(body),
-        **_place(loop),
+        "loads": counts["load"],
+        "stores": counts["store"],
+        "calls": sum(map(_is_call, body)),
+        "branches": sum(inst.opcode in ("br", "switch") and len(inst.operands) > 1 for inst in body),
+        "floating_point": sum(counts[opcode] for opcode in _FLOATING),
+        "divisions": sum(counts[opcode] for opcode in _DIVISIONS),
+        "iterations": min(frequency / before, _FREQUENCY_LIMIT) if before else 0.0,
+        "frequency": min(frequency, _FREQUENCY_LIMIT),
+        "function_instructions": function.instruction_count,
+        "for_size": not {"optsize", "minsize"}.isdisjoint(function.attributes),
     }
 
 
@@ -76,51 +93,12 @@ def same_attributes(rows: Iterable[Feature], known: object) -> dict[str, object]
     return {name: getattr(known, name) for name in names if hasattr(known, name)}
 
 
-def _shape(loop: Loop) -> Mapping[str, object]:
-    exiting = loop.exiting_blocks
-    return {
-        "is_countable": loop.backedge_taken_count is not None,
-        "depth": loop.depth,
-        "blocks": len(loop.blocks),
-        "exits": len(exiting),
-        "latch_exits": any(latch in exiting for latch in loop.latches),
-        "phis": sum(inst.opcode == "phi" for inst in loop.header.instructions),
-    }
-
-
-def _mix(body: Iterable[Instruction]) -> Mapping[str, object]:
-    """The number of instructions of each kind."""
-    counts = Counter(inst.opcode for inst in body)
-    forks = sum(inst.opcode in ("br", "switch") and len(inst.operands) > 1 for inst in body)
-    return {
-        "instructions": counts.total(),
-        "loads": counts["load"],
-        "stores": counts["store"],
-        "calls": sum(map(_is_call, body)),
-        "branches": forks,
-        "floating_point": sum(counts[opcode] for opcode in _FLOATING),
-        "divisions": sum(counts[opcode] for opcode in _DIVISIONS),
-    }
-
-
 def _is_call(instruction: Instruction) -> bool:
     from passpilot.plugin._core import CallBase
 
     if not isinstance(instruction, CallBase):
         return False
     return (callee := instruction.callee) is None or not callee.is_intrinsic
-
-
-def _place(loop: Loop) -> Mapping[str, object]:
-    function, frequency = loop.function, loop.header.frequency
-    before = loop.preheader.frequency if loop.preheader else 0.0
-    attributes = function.attributes
-    return {
-        "iterations": min(frequency / before, _FREQUENCY_LIMIT) if before else 0.0,
-        "frequency": min(frequency, _FREQUENCY_LIMIT),
-        "function_instructions": function.instruction_count,
-        "for_size": "optsize" in attributes or "minsize" in attributes,
-    }
 
 
 def _cost(body: Iterable[Instruction], kind: str) -> int:

@@ -8,20 +8,15 @@ block.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from passpilot.plugin._core import CallBase
+from passpilot.plugin._core import CallBase, Function, Instruction
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from passpilot.plugin._core import Function, Instruction
-
-    Integers = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 SHORTEST: Final = 3
 """The length from which on a sequence counts; a call of an outlined function costs one or two instructions.

@@ -54,21 +54,10 @@ def calls_by_callee(functions: Iterable[Function]) -> Mapping[Function, list[Cal
 
 def observe(function: Function, calls: Sequence[CallBase]) -> Mapping[str, object]:
     """The feature values of a function with a body; `calls` are the direct calls of it. For module passes."""
-    attributes = function.attributes
-    return {
-        **_body(function),
-        **_callers(calls),
-        "is_local": function.linkage in ("internal", "private"),
-        "is_cold": "cold" in attributes,
-        "mask": [[True, "optsize" not in attributes, True]],
-    }
-
-
-def _body(function: Function) -> Mapping[str, object]:
-    blocks = function.blocks
+    blocks, loops, attributes = function.blocks, function.loops, function.attributes
     frequencies = [block.frequency for block in blocks]
     sizes = (len(block.instructions) for block in blocks)
-    loops = function.loops
+    callers = [call.block for call in calls]
     return {
         "instructions": function.instruction_count,
         "blocks": len(blocks),
@@ -77,15 +66,12 @@ def _body(function: Function) -> Mapping[str, object]:
         "calls": len(function.call_sites),
         "work": _bounded(sum(f * size for f, size in zip(frequencies, sizes, strict=True))),
         "hottest": _bounded(max(frequencies)),
-    }
-
-
-def _callers(calls: Sequence[CallBase]) -> Mapping[str, object]:
-    blocks = [call.block for call in calls]
-    return {
+        "is_local": function.linkage in ("internal", "private"),
         "call_sites": len(calls),
-        "call_depth": max((block.loop_depth for block in blocks), default=0),
-        "call_frequency": _bounded(sum(block.frequency for block in blocks)),
+        "call_depth": max((block.loop_depth for block in callers), default=0),
+        "call_frequency": _bounded(sum(block.frequency for block in callers)),
+        "is_cold": "cold" in attributes,
+        "mask": [[True, "optsize" not in attributes, True]],
     }
 
 

@@ -7,18 +7,14 @@ Frequencies are LLVM's block frequencies, in executions per call of the function
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from passpilot.features.domain import Flag
 from passpilot.features.point import row
 from passpilot.features.spec import TensorSpec
 from passpilot.features.table import PointTable
-from passpilot.plugin._core import Constant, Instruction
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from passpilot.plugin._core import BasicBlock, Function
+from passpilot.plugin._core import BasicBlock, Constant, Function, Instruction
 
 FEATURES: Final = (
     row("instructions", "instructions of the function"),

@@ -28,9 +28,9 @@ import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
 
 from passpilot.features.spec import TensorSpec, by_name, parse_table
 from passpilot.plugin.errors import FeatureError, LogError
@@ -62,20 +62,23 @@ def read_log(path: str | os.PathLike[str]) -> LogReader:
 class Tensors(Mapping[str, "NDArray[np.generic]"]):
     """The tensors of one decision by name: read-only arrays, created on access."""
 
-    __slots__ = ("_record", "_table")
+    __slots__ = ("_fields", "_record")
 
-    def __init__(self, table: _Table, record: bytes) -> None:
-        self._table = table
+    def __init__(self, fields: Mapping[str, tuple[np.dtype[np.generic], int]], record: bytes) -> None:
+        self._fields = fields
         self._record = record
 
     def __getitem__(self, name: str) -> NDArray[np.generic]:
-        return self._table.tensor(name, self._record)
+        import numpy as np
+
+        dtype, offset = self._fields[name]
+        return np.ndarray(dtype.shape, dtype.base, self._record, offset)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._table.specs)
+        return iter(self._fields)
 
     def __len__(self) -> int:
-        return len(self._table.specs)
+        return len(self._fields)
 
 
 @dataclass(slots=True, eq=False)  # frozen would double the cost of reading
@@ -123,13 +126,15 @@ class LogReader:
         """The tensors of a decision; the last one is the advice."""
         self.score: Final = score
         """The tensor of the reward; None in a log without rewards."""
-        self._table: Final = _Table(features)
-        self._score_table: Final = _Table((score,) if score else ())
+        self._dtype: Final = _packed(features)
 
     def __iter__(self) -> Iterator[LoggedDecision]:
+        import numpy as np
+
+        fields = _fields(self._dtype)
         for record in self._records():
-            event = record.event
-            score = self._score_table.tensor(self.score.name, record.score) if self.score else None
+            event, spec = record.event, self.score
+            score = np.ndarray(spec.shape, spec.numpy_dtype, record.score) if spec else None
             yield LoggedDecision(
                 record.context,
                 event.number("observation"),
@@ -138,7 +143,7 @@ class LogReader:
                 event.text("location"),
                 event.text("register"),
                 tuple(event.text("registers").split()),
-                Tensors(self._table, record.tensors),
+                Tensors(fields, record.tensors),
                 score,
             )
 
@@ -153,8 +158,8 @@ class LogReader:
         """
         import numpy as np
 
-        table, wanted = self._chosen(names)
-        empty = {name: np.empty(0, table.dtype[name] if name in table.specs else np.str_) for name in wanted}
+        dtype, wanted = self._chosen(names)
+        empty = {name: np.empty(0, dtype[name] if name in _fields(dtype) else np.str_) for name in wanted}
         batches = [empty, *self.batches(wanted)]
         return {name: np.concatenate([batch[name] for batch in batches]) for name in wanted}
 
@@ -166,26 +171,26 @@ class LogReader:
         """
         import numpy as np
 
-        table, wanted = self._chosen(names)
-        records = self._records()
+        dtype, wanted = self._chosen(names)
+        records, tensors = self._records(), _fields(dtype)
         while chunk := list(islice(records, _CHUNK)):
-            rows = np.frombuffer(b"".join([r.tensors + r.score for r in chunk]), table.dtype)
+            rows = np.frombuffer(b"".join([r.tensors + r.score for r in chunk]), dtype)
             yield {
                 name: rows[name].copy()
-                if name in table.specs
+                if name in tensors
                 else np.array([r.context if name == "context" else r.event.text(name) for r in chunk])
                 for name in wanted
             }
 
-    def _chosen(self, names: Iterable[str] | None) -> tuple[_Table, tuple[str, ...]]:
-        """The table with the score, and the names that are wanted of it and of the texts."""
-        table = _Table((*self.features, *self._score_table.specs.values()))
-        wanted = tuple(table.specs if names is None else dict.fromkeys(names))
-        known = dict.fromkeys((*table.specs, *TEXTS))
+    def _chosen(self, names: Iterable[str] | None) -> tuple[np.dtype[np.void], tuple[str, ...]]:
+        """The dtype of a decision with its score, and the names that are wanted of it and of the texts."""
+        dtype = _packed((*self.features, self.score) if self.score else self.features)
+        wanted = tuple(_fields(dtype) if names is None else dict.fromkeys(names))
+        known = dict.fromkeys((*_fields(dtype), *TEXTS))
         if unknown := [name for name in wanted if name not in known]:
             msg = f"log {self.path}: expected names among {', '.join(known)}, got {', '.join(unknown)}"
             raise LogError(msg)
-        return table, wanted
+        return dtype, wanted
 
     def _records(self) -> Iterator[_Record]:
         context = ""
@@ -195,7 +200,7 @@ class LogReader:
                 if not event.is_observation:
                     context = event.text("context", None)
                     continue
-                tensors = stream.block(self._table.nbytes)
+                tensors = stream.block(self._dtype.itemsize)
                 yield _Record(context, event, tensors, self._read_score(stream, event))
 
     def _read_score(self, stream: LogStream, event: Event) -> bytes:
@@ -216,28 +221,16 @@ class _Record(NamedTuple):
     score: bytes
 
 
-class _Table:
-    """The offsets of the tensors in a packed record."""
+def _packed(specs: Iterable[TensorSpec]) -> np.dtype[np.void]:
+    """The dtype of a record in which the tensors follow each other without gaps."""
+    import numpy as np
 
-    def __init__(self, specs: Iterable[TensorSpec]) -> None:
-        import numpy as np
+    return np.dtype([(spec.name, spec.numpy_dtype, spec.shape) for spec in specs])
 
-        self.specs = by_name(specs)
-        self.dtype = np.dtype([(name, spec.numpy_dtype, spec.shape) for name, spec in self.specs.items()])
-        self.nbytes = self.dtype.itemsize
-        self._places = {
-            name: (spec.numpy_dtype, spec.size, offset, spec.shape)
-            for (name, spec), offset in zip(self.specs.items(), self._offsets(), strict=False)
-        }
 
-    def tensor(self, name: str, record: bytes) -> NDArray[np.generic]:
-        import numpy as np
-
-        dtype, size, offset, shape = self._places[name]
-        return np.frombuffer(record, dtype, size, offset).reshape(shape)
-
-    def _offsets(self) -> Iterator[int]:
-        return accumulate((spec.nbytes for spec in self.specs.values()), initial=0)
+def _fields(dtype: np.dtype[np.void]) -> Mapping[str, tuple[np.dtype[np.generic], int]]:
+    """Type and offset of each tensor in a record."""
+    return cast("Mapping[str, tuple[np.dtype[np.generic], int]]", dtype.fields)
 
 
 class Event:
@@ -260,7 +253,10 @@ class Event:
     def fields(self) -> dict[str, object]:
         """The decoded JSON object."""
         if self._fields is None:
-            self._fields = self._decoded()
+            try:
+                self._fields = parse_line(self.line)
+            except FeatureError as error:
+                raise self.error(str(error)) from error
         return self._fields
 
     def number(self, key: str) -> int:
@@ -280,12 +276,6 @@ class Event:
     def error(self, expected: str) -> LogError:
         """An error at this line."""
         return _malformed(self.path, self.offset, expected, repr(self.line[:60]))
-
-    def _decoded(self) -> dict[str, object]:
-        try:
-            return parse_line(self.line)
-        except FeatureError as error:
-            raise self.error(str(error)) from error
 
 
 class LogStream:

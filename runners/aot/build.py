@@ -12,10 +12,11 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from llvmlite import ir
 from onnx import helper
@@ -34,11 +35,7 @@ from passpilot.runners.aot.emitter import (
     Buffer,
     Emitter,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from passpilot.runners.aot.graph import Graph, Tensor
+from passpilot.runners.aot.graph import Graph, Tensor
 
 ABI: Final = 2
 SYMBOL: Final = "passpilot_policy"

@@ -3,23 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from llvmlite import ir
 
 from passpilot.runners.aot.elementwise import convert, elementwise
-from passpilot.runners.aot.emitter import operator, refused
+from passpilot.runners.aot.emitter import Buffer, Emitter, Node, operator, refused
 from passpilot.runners.aot.mathematics import Mathematics
 from passpilot.runners.aot.matrix import product
 from passpilot.runners.aot.reduce import Reduction, row_norms, softmax_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from llvmlite import ir
-
-    from passpilot.runners.aot.emitter import Buffer, Emitter, Node
 
 FLOAT: Final = np.dtype("float32")
 

@@ -4,25 +4,20 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from math import pi, sqrt
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from llvmlite import ir
 
-from passpilot.runners.aot.emitter import I64, operator, refused, register_type
-from passpilot.runners.aot.mathematics import Mathematics
+from passpilot.runners.aot.emitter import I64, Buffer, Emitter, Node, operator, refused, register_type
+from passpilot.runners.aot.mathematics import Mathematics, Operand
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from passpilot.runners.aot.emitter import Buffer, Emitter, Node
-    from passpilot.runners.aot.mathematics import Operand
-
-    DType = np.dtype[np.generic]
-    Compute = Callable[[list[ir.Value]], ir.Value]
-    Function = Callable[..., ir.Value]
+DType = np.dtype[np.generic]
+Compute = Callable[[list[ir.Value]], ir.Value]
+Function = Callable[..., ir.Value]
 
 
 @contextlib.contextmanager

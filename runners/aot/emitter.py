@@ -14,23 +14,20 @@ the model runs. Booleans are bytes in memory and ``i1`` in registers. Tensors ha
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from llvmlite import ir
+from numpy.typing import DTypeLike, NDArray
 
 from passpilot.plugin.errors import ModelError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from numpy.typing import DTypeLike, NDArray
-
-    Array: TypeAlias = NDArray[np.generic]
-    Attribute: TypeAlias = "int | float | str | list[int] | list[float] | list[str] | Array"
-    Lowering: TypeAlias = "Callable[[Node, Emitter], None]"
+Array: TypeAlias = NDArray[np.generic]
+Attribute: TypeAlias = "int | float | str | list[int] | list[float] | list[str] | Array"
+Lowering: TypeAlias = "Callable[[Node, Emitter], None]"
 
 I1: Final = ir.IntType(1)
 I8: Final = ir.IntType(8)

@@ -3,19 +3,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.plugin.errors import ModelError
-from passpilot.runners.aot.emitter import refused
-from passpilot.runners.aot.forest import EQ, GT, GTE, LEAF, LEQ, LT, NEQ, Trees, Weights, lay_out
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from passpilot.runners.aot.emitter import Node
-    from passpilot.runners.aot.forest import Floats, Forest, Integers
+from passpilot.runners.aot.emitter import Node, refused
+from passpilot.runners.aot.forest import (
+    EQ,
+    GT,
+    GTE,
+    LEAF,
+    LEQ,
+    LT,
+    NEQ,
+    Floats,
+    Forest,
+    Integers,
+    Trees,
+    Weights,
+    lay_out,
+)
 
 MODES: Final = {
     "BRANCH_LEQ": LEQ,
@@ -129,37 +138,27 @@ class _Keys:
             raise refused(
                 node, "nodes_treeids and nodes_nodeids of one length", f"{len(trees)} and {len(nodes)}"
             )
-        self._ids, first, self.tree = np.unique(trees, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        self.roots: Integers = first[order]
-        self._keys = self._key(self.tree, nodes)
-        self._order = np.argsort(self._keys, kind="stable")
-        self._sorted = self._keys[self._order]
-        self._trees = trees
-        if (np.diff(self._sorted) == 0).any():
+        if nodes.min() < 0 or nodes.max() >= 1 << 31:
+            raise refused(node, "nodes numbered from 0 to 2147483647", f"{nodes.min()} to {nodes.max()}")
+        self._rows = {key: row for row, key in enumerate(zip(trees.tolist(), nodes.tolist(), strict=True))}
+        if len(self._rows) != len(nodes):
             raise refused(node, "nodes that differ in nodes_treeids or nodes_nodeids", "two of the same")
+        _, first, self.tree = np.unique(trees, return_index=True, return_inverse=True)
+        self.roots: Integers = np.sort(first)
+        self._trees = trees
 
     def integers(self, name: str) -> Integers:
         """A list of integers; empty if there is none."""
         return np.asarray(self._node.integers(name) or (), np.int64)
 
-    def _key(self, places: Integers, nodes: Integers) -> Integers:
-        if nodes.size and not 0 <= nodes.min() <= nodes.max() < 1 << 31:
-            raise refused(
-                self._node, "nodes numbered from 0 to 2147483647", f"{nodes.min()} to {nodes.max()}"
-            )
-        return (places << 31) | nodes
-
     def find(self, trees: Integers, nodes: Integers) -> Integers:
         """The rows of nodes."""
-        known = np.minimum(np.searchsorted(self._ids, trees), len(self._ids) - 1)
-        keys = self._key(known, nodes)
-        found = np.minimum(np.searchsorted(self._sorted, keys), len(self._sorted) - 1)
-        wrong = (self._ids[known] != trees) | (self._sorted[found] != keys)
-        if wrong.any():
-            at = int(np.argmax(wrong))
-            raise refused(self._node, "nodes that there are", f"node {nodes[at]} of tree {trees[at]}")
-        return self._order[found]
+        keys = zip(trees.tolist(), nodes.tolist(), strict=True)
+        try:
+            return np.array([self._rows[key] for key in keys], np.int64)
+        except KeyError as error:
+            tree, number = error.args[0]
+            raise refused(self._node, "nodes that there are", f"node {number} of tree {tree}") from None
 
     def children(self, name: str, inner: NDArray[np.bool_]) -> Integers:
         """The rows of the branches' children; zero for leaves."""

@@ -14,17 +14,13 @@ NaN.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from numpy.typing import NDArray
-
-    Integers: TypeAlias = NDArray[np.int64]
-    Floats: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
 LANES: Final = 8
 """The number of trees that descend at once; of 4, 8, 12 and 16 the fastest for small and large ensembles."""

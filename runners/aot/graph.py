@@ -8,9 +8,10 @@ shapes, and the values of tensors that do not depend on the inputs. No other val
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import onnx
@@ -19,6 +20,7 @@ from google.protobuf.message import Message
 from onnx import helper, numpy_helper
 
 from passpilot.features.columns import columns_of, load_model
+from passpilot.features.point import Point
 from passpilot.plugin.errors import ModelError, RunnerSpecError
 from passpilot.runners.aot import (  # noqa: F401  (importing them registers operators)
     classic,
@@ -28,13 +30,7 @@ from passpilot.runners.aot import (  # noqa: F401  (importing them registers ope
     shape,
     trees,
 )
-from passpilot.runners.aot.emitter import CONSTANT, OPERATORS, Node, is_supported
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from passpilot.features.point import Point
-    from passpilot.runners.aot.emitter import Array, Attribute
+from passpilot.runners.aot.emitter import CONSTANT, OPERATORS, Array, Attribute, Node, is_supported
 
 _DOMAINS: Final = ("", "ai.onnx", "ai.onnx.ml")
 _FOLDED: Final = ("Shape", "Size")
@@ -352,13 +348,10 @@ def _probe(
         session = onnxruntime.InferenceSession(
             probe.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
-        found = session.run(names, feeds)
+        results = session.run(names, feeds)
     except Exception as error:  # onnxruntime's errors have no common class
         raise ModelError(f"model {path}: expected a graph that runs, got: {_line(error)}") from error
-    values.update(zip(names, map(_as_array, found), strict=True))
+    for name, value in zip(names, results, strict=True):  # a sequence, a map or None becomes an object
+        is_tensor = isinstance(value, (np.ndarray, np.generic))
+        values[name] = np.asarray(value) if is_tensor else np.empty((), object)
     return values
-
-
-def _as_array(value: object) -> Array:
-    """Onnxruntime's result as an array; a sequence, a map or None becomes an array of objects."""
-    return np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else np.empty((), object)

@@ -8,17 +8,15 @@ numbers give what C gives.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import factorial, inf, log, nan, pi, prod, sqrt
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from llvmlite import ir
 
 from passpilot.runners.aot.emitter import FLAGS, register_type
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Operand: TypeAlias = ir.Value | float
 """A register, or a number that becomes a constant."""

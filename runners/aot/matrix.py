@@ -7,20 +7,16 @@ time, and every sum follows the order of the inner dimension. Narrow results use
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from llvmlite import ir
 
 from passpilot.runners.aot.elementwise import broadcast_strides, dense_strides, elementwise, walk
-from passpilot.runners.aot.emitter import I32, I64, Buffer, operator, refused
+from passpilot.runners.aot.emitter import I32, I64, Buffer, Emitter, Node, operator, refused
 from passpilot.runners.aot.mathematics import Mathematics
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from passpilot.runners.aot.emitter import Emitter, Node
 
 _CHAINS: Final = 8
 

@@ -7,24 +7,19 @@ Sums of floats may be reordered, so that LLVM vectorizes them.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from llvmlite import ir
 
 from passpilot.runners.aot.elementwise import dense_strides, elementwise, walk
-from passpilot.runners.aot.emitter import I1, I64, Buffer, operator, refused
-from passpilot.runners.aot.mathematics import Mathematics
+from passpilot.runners.aot.emitter import I1, I64, Buffer, Emitter, Node, operator, refused
+from passpilot.runners.aot.mathematics import Mathematics, Operand
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from llvmlite import ir
-
-    from passpilot.runners.aot.emitter import Emitter, Node
-    from passpilot.runners.aot.mathematics import Operand
-
-    Step = Callable[[ir.Value, ir.Value], ir.Value]
-    Map = Callable[[ir.Value], ir.Value]
+Step = Callable[[ir.Value, ir.Value], ir.Value]
+Map = Callable[[ir.Value], ir.Value]
 
 
 class Reduction:

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from llvmlite import ir
 
 from passpilot.runners.aot.emitter import I64
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from passpilot.runners.aot.mathematics import Mathematics
+from passpilot.runners.aot.mathematics import Mathematics
 
 TRANSFORMS: Final = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO")
 """The transforms of scores. ONNX has one more, PROBIT, which no converter writes."""

@@ -3,19 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
 from passpilot.runners.aot.elementwise import broadcast_strides, dense_strides, walk
-from passpilot.runners.aot.emitter import I64, operator, refused
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from passpilot.runners.aot.emitter import Buffer, Emitter, Node
+from passpilot.runners.aot.emitter import I64, Buffer, Emitter, Node, operator, refused
 
 
 @operator("Identity", "Flatten")

@@ -8,7 +8,8 @@ becomes two scores and a label; we follow onnxruntime.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 from llvmlite import ir
@@ -20,20 +21,16 @@ from passpilot.runners.aot.emitter import (
     INTERNAL,
     POINTER,
     Buffer,
+    Emitter,
+    Node,
     memory_type,
     operator,
     refused,
 )
 from passpilot.runners.aot.ensemble import Ensemble, numbers
-from passpilot.runners.aot.forest import LANES
+from passpilot.runners.aot.forest import LANES, Forest
 from passpilot.runners.aot.mathematics import Mathematics
 from passpilot.runners.aot.scores import TRANSFORMS, Binary, Multiclass, transform
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from passpilot.runners.aot.emitter import Emitter, Node
-    from passpilot.runners.aot.forest import Forest
 
 NOTHING: Final = {"SUM": 0.0, "AVERAGE": 0.0, "MIN": np.inf, "MAX": -np.inf}
 """The score before the first weight, by aggregate function."""

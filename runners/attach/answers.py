@@ -9,30 +9,23 @@ and at `inline` its own decision; a newer LLVM may send more.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from passpilot.features.catalogue import HOOKED
-from passpilot.features.domain import Choice, Flag, Number
-from passpilot.features.point import find_point
-from passpilot.features.spec import layout
+from passpilot.features.domain import Choice, Domain, Flag, Number
+from passpilot.features.point import Point, find_point
+from passpilot.features.spec import TensorSpec, layout, packed_runs
 from passpilot.plugin.errors import Error, PolicyError, SpecMismatchError, restated
 from passpilot.plugin.failures import describe_failure
 from passpilot.plugin.version import MAJOR
-from passpilot.runners.base import own_features, tensor_views
+from passpilot.runners.base import Runner, Tensor, own_features, tensor_views
+from passpilot.runners.foreign.mlgo import Header
 from passpilot.runners.plurals import count_line
 from passpilot.runners.remote.peer import make_runner_or_absent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from passpilot.features.domain import Domain
-    from passpilot.features.point import Point
-    from passpilot.features.spec import TensorSpec
-    from passpilot.runners.base import Runner, Tensor
-    from passpilot.runners.foreign.mlgo import Header
 
 LARGEST_PRIORITY: Final = 4294967040.0
 """The largest float32 that fits an unsigned 32-bit integer, to which LLVM converts it."""
@@ -115,11 +108,12 @@ class Answers:
         Raises:
             SpecMismatchError: the compiler does not send a wanted tensor, or wants another advice.
         """
-        offered = replace(self.point, features=header.features)
+        offered, domain = replace(self.point, features=header.features), self.point.domain
         self._check_advice(header.advice)
         runner = self._runner = self._runner or self._make(offered)
         try:
-            offered.check((*runner.inputs, *self._needed()))
+            mask = self.point.select([domain.mask]) if isinstance(domain, Choice) else ()
+            offered.check((*runner.inputs, *mask, *[self.point.default] * self._default_on_error))
         except SpecMismatchError as error:
             raise SpecMismatchError(f"runner {self._spec} at this compiler's {error}") from None
         names = {spec.name for spec in runner.inputs}
@@ -133,12 +127,8 @@ class Answers:
         self._accept = self._counted(self.point.domain) if self._timed else self.point.domain.accept
         self._encode = self._encoder(header)
         places = {spec.name: offset for spec, offset in zip(specs, offsets, strict=True)}
-        runs: list[tuple[int, int]] = []
-        for spec in header.features:
-            start = places[spec.name]
-            first = runs.pop()[0] if runs and runs[-1][1] == start else start
-            runs.append((first, start + spec.nbytes))
-        return [frame.data[start:end] for start, end in runs]
+        runs = packed_runs(header.features, (places[spec.name] for spec in header.features))
+        return [frame.data[start : start + nbytes] for _, start, nbytes in runs]
 
     def _check_advice(self, advice: TensorSpec) -> None:
         ours = self.point.advice
@@ -147,13 +137,6 @@ class Answers:
             wanted = f"{expected.name} as {expected}"
             msg = f"{self.point.name} channel: expected a compiler that wants {wanted}, got one that wants "
             raise SpecMismatchError(f"{msg}{advice.name} as {advice}; use LLVM {MAJOR}")
-
-    def _needed(self) -> Iterator[TensorSpec]:
-        """The tensors that this class reads itself."""
-        if isinstance(self.point.domain, Choice):
-            yield from self.point.select([self.point.domain.mask])
-        if self._default_on_error:
-            yield self.point.default
 
     def _encoder(self, header: Header) -> Callable[[int | float], bytes]:
         """A function that encodes accepted advice."""
@@ -194,10 +177,7 @@ class Answers:
         try:
             return self._encode(self._accept(self._evaluate(), self._tensors))
         except (Exception, SystemExit) as error:  # noqa: BLE001  (whatever it raises)
-            return self._default_for(error)
-
-    def _default_for(self, error: BaseException) -> bytes:
-        self._record(error)
+            self._record(error)
         self.fallbacks += 1
         return self._tensors[self.point.default.name].tobytes()
 

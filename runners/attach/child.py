@@ -14,13 +14,11 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.interrupt import heeded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GRACE: Final = 2.0

@@ -19,20 +19,16 @@ import contextlib
 import fcntl
 import os
 import select
-import sys
 import termios
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from passpilot.plugin.errors import ModelError, PeerError
+from passpilot.runners.attach.answers import Answers
 from passpilot.runners.foreign import mlgo
 from passpilot.runners.remote.wire import MAX_LINE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from passpilot.runners.attach.answers import Answers
 
 _CHUNK: Final = 1 << 16
 _HEADER: Final = b'{"features"'
@@ -125,7 +121,11 @@ class InteractiveChannel:
 
     def _run(self) -> None:
         try:
-            self._serve()
+            while not self._is_over():
+                self._await_session()
+                pending = bytearray()
+                while self._asked(pending):
+                    pending = self._answer_all()
         except BaseException as error:  # noqa: BLE001  (the watching thread raises it)
             self.failure = error
         if not self._released.is_set():
@@ -138,13 +138,6 @@ class InteractiveChannel:
             with contextlib.suppress(OSError):  # closed before
                 os.close(descriptor)
         self._read_fd = self._write_fd = -1
-
-    def _serve(self) -> None:
-        while not self._is_over():
-            self._await_session()
-            pending = bytearray()
-            while self._asked(pending):
-                pending = self._answer_all()
 
     def _await_session(self) -> None:
         """Wait until a compiler opens BASE.out again, after the last session closed it.
@@ -163,7 +156,7 @@ class InteractiveChannel:
         The lock keeps us from looking after `stop` has begun and before it has written.
         """
         with self._stop_lock:
-            return self._stopping and not _unread(self._read_fd)
+            return self._stopping and not any(fcntl.ioctl(self._read_fd, termios.FIONREAD, bytes(4)))
 
     def _asked(self, pending: bytearray) -> bool:
         """Take messages up to a question, first those in `pending`; False if the session ends before one."""
@@ -282,11 +275,6 @@ class InteractiveChannel:
             f"{self._who}: expected one session after the other, got {got}; LLVM has one channel per "
             "process: compile on one thread (--thinlto-jobs=1)"
         )
-
-
-def _unread(descriptor: int) -> int:
-    """The number of unread bytes in a FIFO."""
-    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def _opened_elsewhere(path: str) -> int:

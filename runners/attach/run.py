@@ -81,13 +81,10 @@ def _watch(child: Child, channels: Sequence[InteractiveChannel], timeout: float,
         channel.stop()
         if code == 0 and (error := channel.failure or channel.cut):
             raise error
-    return code if code >= 0 else _killed(-code)
-
-
-def _killed(number: int) -> int:
-    """Print which signal ended the compiler, like a shell; return the exit code."""
-    print(f"passpilot attach: the compiler died: {signal.strsignal(number)}", file=sys.stderr)
-    return 128 + number
+    if code >= 0:
+        return code
+    print(f"passpilot attach: the compiler died: {signal.strsignal(-code)}", file=sys.stderr)
+    return 128 - code
 
 
 def tool_of(program: str) -> str:

@@ -22,9 +22,10 @@ from __future__ import annotations
 import json
 import struct
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from passpilot.features.spec import layout
+from passpilot.features.point import Point
+from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import PeerError, RunnerSpecError, UsageError
 from passpilot.runners.base import Runner, own_features
 from passpilot.runners.python import split_names
@@ -34,10 +35,6 @@ from passpilot.runners.remote.peer import PeerRunner
 from passpilot.runners.serdes import check_format
 from passpilot.runners.serdes.bitstream import Bitstream
 from passpilot.runners.serdes.json import Json
-
-if TYPE_CHECKING:
-    from passpilot.features.point import Point
-    from passpilot.features.spec import TensorSpec
 
 FORMATS: Final = ("bitstream", "json")
 _ADVICE: Final = {

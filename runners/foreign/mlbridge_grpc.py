@@ -7,10 +7,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final, NoReturn
 
 import grpc
 from google.protobuf.descriptor_pb2 import (
@@ -19,24 +20,16 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorProto,
     FileDescriptorSet,
 )
+from google.protobuf.message import Message
 
+from passpilot.features.point import Point
+from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError
 from passpilot.plugin.failures import for_terminal
+from passpilot.runners.base import Frame, Host, Tensor
 from passpilot.runners.remote.grpc_stream import connect
 from passpilot.runners.remote.peer import RemoteRunner
 from passpilot.runners.serdes.protobuf import message_classes, point_file
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import NoReturn
-
-    import numpy as np
-    from google.protobuf.message import Message
-    from numpy.typing import NDArray
-
-    from passpilot.features.point import Point
-    from passpilot.features.spec import TensorSpec
-    from passpilot.runners.base import Host, Tensor
 
 METHOD: Final = "getAdvice"
 _PATIENCE: Final = 60.0
@@ -93,7 +86,7 @@ class BridgeGrpcRunner(RemoteRunner):
             response_deserializer=service.reply_class.FromString,
         )
 
-    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
+    def bind(self, tensors: Mapping[str, Tensor], frame: Frame, host: Host | None = None) -> None:
         super().bind(tensors, frame, host)
         self._fields = [(spec, tensors[spec.name], self._single[spec.name]) for spec in self.inputs]
 

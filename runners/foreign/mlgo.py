@@ -23,20 +23,17 @@ import json
 import struct
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Flag
 from passpilot.features.log.reader import parse_line, parse_specs
+from passpilot.features.point import Point
+from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import FeatureError, PeerError, RunnerSpecError
 from passpilot.runners.base import own_features
 from passpilot.runners.remote.fifo import join
 from passpilot.runners.remote.peer import PeerRunner
 from passpilot.runners.serdes.bitstream import Bitstream
-
-if TYPE_CHECKING:
-    from passpilot.features.point import Point
-    from passpilot.features.spec import TensorSpec
 
 
 @dataclass(frozen=True, slots=True)

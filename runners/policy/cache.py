@@ -13,14 +13,12 @@ import fcntl
 import os
 import stat
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.origin import warn_user
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PATIENCE: Final = 120.0
 """Seconds to wait for another process that compiles the same model."""

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import parse_qs
 
 from passpilot.plugin.errors import Error, InputError, ModelError
@@ -23,9 +23,7 @@ from passpilot.plugin.files import read_regular, write_file, write_files
 from passpilot.plugin.origin import warn_user
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.policy import cache
-
-if TYPE_CHECKING:
-    from passpilot.runners.policy.bundle import PointPolicy, PolicyBundle
+from passpilot.runners.policy.bundle import PointPolicy, PolicyBundle
 
 DEADLINE: Final = 300.0
 """Seconds for the compilation of a model."""

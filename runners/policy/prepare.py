@@ -8,21 +8,17 @@ compiler reads the record alone and needs no Python.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, RunnerSpecError, SpecMismatchError
 from passpilot.plugin.toolchain import installed
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.policy import cache
-from passpilot.runners.policy.bundle import FILE, features_digest
+from passpilot.runners.policy.bundle import FILE, PointPolicy, PolicyBundle, features_digest
 from passpilot.runners.policy.installed import find_bundle
 from passpilot.runners.policy.models import runner_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from passpilot.runners.policy.bundle import PointPolicy, PolicyBundle
 
 HEAD: Final = "passpilot policy 1"
 

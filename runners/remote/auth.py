@@ -10,16 +10,12 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from passpilot.plugin.errors import InputError
+from passpilot.plugin.errors import Error, InputError
 from passpilot.runners.remote.grpc_messages import split_address
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from passpilot.plugin.errors import Error
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,15 +24,13 @@ import os
 import select
 import stat
 import time
+from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.errors import PeerError
 from passpilot.runners.remote.wire import MAX_LINE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _SHORTEST_NAP: Final = 0.001
 _LONGEST_NAP: Final = 0.02
@@ -346,8 +344,8 @@ class Listener:
             except BlockingIOError as error:
                 if time.monotonic() >= deadline:
                     os.close(descriptor)
-                    told = "expected no server there yet, got one; choose another base"
-                    raise PeerError(f"serve --pipe {self.base}: {told}") from error
+                    expected = "expected no server there yet, got one; choose another base"
+                    raise PeerError(f"serve --pipe {self.base}: {expected}") from error
                 time.sleep(_SHORTEST_NAP)
             os.close(descriptor)
 
@@ -359,7 +357,11 @@ class Listener:
         inward, outward, unfinished = self._paths
         opened: list[int] = []
         try:
-            self._remove_left_overs()
+            for path in self._paths:  # left by a killed server
+                if path.is_fifo():
+                    path.unlink()
+                elif path.is_symlink() or path.exists():
+                    raise OSError(errno.EEXIST, "not a FIFO", str(path))
             os.mkfifo(outward, 0o600)
             opened.append(_open(outward, os.O_RDONLY))
             os.mkfifo(unfinished, 0o600)
@@ -378,13 +380,6 @@ class Listener:
             for descriptor in opened:
                 with contextlib.suppress(OSError):  # the channel owns it, and a signal came before `clear`
                     os.close(descriptor)
-
-    def _remove_left_overs(self) -> None:
-        for path in self._paths:
-            if path.is_fifo():
-                path.unlink()
-            elif path.is_symlink() or path.exists():
-                raise OSError(errno.EEXIST, "not a FIFO", str(path))
 
     def _refused(self, error: OSError) -> PeerError:
         return PeerError(

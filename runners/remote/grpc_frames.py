@@ -9,22 +9,18 @@ peer of an older version, or in another language, never sees them unless it asks
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 
-from passpilot.features.spec import layout
+from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import PeerError
+from passpilot.runners.base import Host
 from passpilot.runners.remote.advisor_pb2 import FrameChanges, FramePart, Question
 from passpilot.runners.remote.grpc_messages import frame_head
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from passpilot.features.spec import TensorSpec
-    from passpilot.runners.base import Host
-
-    Stamp = Callable[[str], int | None]
+Stamp = Callable[[str], int | None]
 
 LEAST: Final = 1 << 16
 """The size in bytes from which on changes are worth the comparison."""

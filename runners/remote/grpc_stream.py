@@ -10,18 +10,17 @@ the server; no other file knows them.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.runners.remote import grpc_messages  # before grpc: it sets grpc's verbosity
 
 import grpc  # isort: skip
+from collections.abc import Callable, Sequence
+
 from grpc._cython import cygrpc  # type: ignore[attr-defined]
 
 from passpilot.plugin.errors import PeerError
 from passpilot.runners.remote.watch import Watch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 KNOWN: Final = " to ".join(f"{major}.{minor}" for major, minor in grpc_messages.TESTED)
 """The tested versions of grpcio."""

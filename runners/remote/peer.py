@@ -16,12 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import NoReturn
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from passpilot.features.point import Point
     from passpilot.features.spec import TensorSpec
-    from passpilot.runners.base import Host, Tensor
+    from passpilot.runners.base import Frame, Host, Tensor
     from passpilot.runners.remote.fifo import FifoChannel
     from passpilot.runners.remote.wire import Greeting
     from passpilot.runners.serdes import SerDes
@@ -136,7 +133,7 @@ class PeerRunner(RemoteRunner):
         super().__init__(channel.who, timeout)
         self._channel = channel
 
-    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
+    def bind(self, tensors: Mapping[str, Tensor], frame: Frame, host: Host | None = None) -> None:
         super().bind(tensors, frame, host)
         if self._serdes is not None:
             self._serdes.bind(tensors, frame)

@@ -8,13 +8,11 @@ import os
 import threading
 import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.errors import PeerError
+from passpilot.runners.remote.fifo import FifoChannel
 from passpilot.runners.remote.wire import ANSWER_SIZE
-
-if TYPE_CHECKING:
-    from passpilot.runners.remote.fifo import FifoChannel
 
 LATE: Final = b"\xff" * ANSWER_SIZE
 

@@ -24,11 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import NoReturn
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from passpilot.features.spec import TensorSpec
-    from passpilot.runners.base import Tensor
+    from passpilot.runners.base import Frame, Tensor
 
 FORMATS: Final = {
     "bitstream": "passpilot.runners.serdes.bitstream:Bitstream",
@@ -62,7 +59,7 @@ class SerDes(ABC):
         self.specs = tuple(specs)
         self.table = tuple(table or specs)
 
-    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8]) -> None:
+    def bind(self, tensors: Mapping[str, Tensor], frame: Frame) -> None:
         """Take the buffers: the tensors by name, placed in `frame` by `layout(specs)`."""
         offsets, _ = layout(self.specs)
         self.rows = [

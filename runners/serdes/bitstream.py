@@ -3,19 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
-from passpilot.features.spec import layout, packed_runs
+from passpilot.features.spec import TensorSpec, layout, packed_runs
+from passpilot.runners.base import Frame, Tensor
 from passpilot.runners.serdes import SerDes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from passpilot.features.spec import TensorSpec
-    from passpilot.runners.base import Tensor
 
 
 class Bitstream(SerDes):
@@ -34,7 +26,7 @@ class Bitstream(SerDes):
         """The buffer that `encode` fills and returns."""
         self._view = memoryview(self.data)
 
-    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8]) -> None:  # noqa: ARG002
+    def bind(self, tensors: Mapping[str, Tensor], frame: Frame) -> None:  # noqa: ARG002
         self._frame = frame.data.cast("B")
 
     def encode(self) -> memoryview:

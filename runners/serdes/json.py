@@ -11,15 +11,12 @@ repeated names.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from math import isfinite
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
+from passpilot.features.spec import TensorSpec
 from passpilot.runners.serdes import SerDes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from passpilot.features.spec import TensorSpec
 
 _SPECIAL: Final = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 

@@ -7,25 +7,19 @@ and integers that do not fit the tensor; `encode` leaves out fields of the table
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from passpilot.features.point import Point
 from passpilot.features.proto import PACKAGE, TYPES, message_stem
+from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import RunnerSpecError
 from passpilot.runners.serdes import SerDes
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from google.protobuf.message import Message
-
-    from passpilot.features.point import Point
-    from passpilot.features.spec import TensorSpec
-
-    Field = descriptor_pb2.FieldDescriptorProto
+Field = descriptor_pb2.FieldDescriptorProto
 
 
 class Protobuf(SerDes):
@@ -95,11 +89,7 @@ def _message(name: str, specs: Iterable[TensorSpec]) -> descriptor_pb2.Descripto
         message.field.add(
             name=spec.name,
             number=number,
-            label=descriptor_pb2.FieldDescriptorProto.LABEL_REPEATED,
-            type=_type(spec),
+            label=Field.LABEL_REPEATED,
+            type=Field.Type.Value(f"TYPE_{TYPES[spec.dtype].upper()}"),
         )
     return message
-
-
-def _type(spec: TensorSpec) -> Field.Type.ValueType:
-    return descriptor_pb2.FieldDescriptorProto.Type.Value(f"TYPE_{TYPES[spec.dtype].upper()}")

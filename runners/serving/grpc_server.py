@@ -12,34 +12,30 @@ from __future__ import annotations
 import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from google.protobuf.message import DecodeError
 
 from passpilot.runners.remote import grpc_messages, wire  # before grpc: it sets grpc's verbosity
 
 import grpc  # isort: skip
+from collections.abc import Iterator
+
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from passpilot.features.domain import Flag
+from passpilot.features.point import Point
 from passpilot.plugin.errors import PeerError
 from passpilot.plugin.failures import describe_failure
-from passpilot.runners.base import tensor_views
+from passpilot.runners.base import Runner, tensor_views
 from passpilot.runners.remote.advisor_pb2 import Answer, Done, Question, Welcome
 from passpilot.runners.remote.grpc_frames import FrameReader
 from passpilot.runners.serving.grpc_turns import turns
 from passpilot.runners.serving.guard import LOOKERS, Share, TokenGuard
 from passpilot.runners.serving.supply import Supply
-from passpilot.runners.serving.tally import Tally
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from passpilot.features.point import Point
-    from passpilot.runners.base import Runner
-    from passpilot.runners.serving.tally import SessionCount
-    from passpilot.runners.spec import RunnerLike
+from passpilot.runners.serving.tally import SessionCount, Tally
+from passpilot.runners.spec import RunnerLike
 
 MOST: Final = 1000
 """The most sessions at a time; one more is refused, not queued."""

@@ -10,17 +10,16 @@ otherwise.
 from __future__ import annotations
 
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from passpilot.runners.remote import grpc_messages  # noqa: F401  (before grpc: it sets grpc's verbosity)
 
 from grpc import _server  # isort: skip
 from grpc._cython import cygrpc  # type: ignore[attr-defined]  # isort: skip
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator
 
-    import grpc
+import grpc
 
 _DUE: Final = "passpilot's turn"
 """Names the pending event among those that grpcio waits for before it ends a call."""

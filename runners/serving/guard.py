@@ -11,16 +11,14 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import Counter
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final, TypeVar, cast
 
 import grpc
 
 from passpilot.runners.remote.auth import has_token
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
-
-    Details = grpc.HandlerCallDetails
+Details = grpc.HandlerCallDetails
 
 Asked = TypeVar("Asked")
 Answered = TypeVar("Answered")

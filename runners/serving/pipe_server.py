@@ -10,29 +10,23 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import NoReturn
 
 import numpy as np
 
 from passpilot.features.domain import Flag
+from passpilot.features.point import Point
 from passpilot.features.spec import MAX_BYTES
 from passpilot.plugin.errors import Error, PeerError, PolicyError
 from passpilot.plugin.failures import describe_failure
-from passpilot.runners.base import tensor_views
+from passpilot.runners.base import Runner, tensor_views
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.fifo import FifoChannel, Listener
 from passpilot.runners.serdes import advice_serdes, make_serdes
 from passpilot.runners.serving.supply import Supply
-from passpilot.runners.serving.tally import Tally
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import NoReturn
-
-    from passpilot.features.point import Point
-    from passpilot.runners.base import Runner
-    from passpilot.runners.serving.tally import SessionCount
-    from passpilot.runners.spec import RunnerLike
+from passpilot.runners.serving.tally import SessionCount, Tally
+from passpilot.runners.spec import RunnerLike
 
 
 class PipeServer:

@@ -7,13 +7,11 @@ import contextlib
 import os
 import signal
 import threading
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from types import FrameType
+from typing import Final
 
 from passpilot.plugin.interrupt import heeded, is_vulnerable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
 
 _REPEAT_EVERY: Final = 0.05
 

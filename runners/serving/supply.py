@@ -4,16 +4,12 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.features.point import Point, find_point
 from passpilot.plugin.errors import SpecMismatchError, restated
-from passpilot.runners.spec import make_runner, shown
-
-if TYPE_CHECKING:
-    from passpilot.runners.base import Runner
-    from passpilot.runners.spec import RunnerLike
-
+from passpilot.runners.base import Runner
+from passpilot.runners.spec import RunnerLike, make_runner, shown
 
 _MODELS: Final = ("aot", "onnx")
 """The schemes whose models have fixed inputs."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.failures import describe_failure
 from passpilot.runners.plurals import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 LONGEST_NOTICE: Final = 1000
 """The most characters of an error in a server's own output."""
