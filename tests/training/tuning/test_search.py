@@ -185,9 +185,7 @@ def test_too_little_time_is_an_error(unit: Path) -> None:
 def test_a_program_that_does_not_link_is_an_error(tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
     measure = LinkedSizes(["clang++-22", 0], str(tmp_path))
-    with pytest.raises(
-        passpilot.errors.CompilationError, match=r"expected the program to link, got .*other"
-    ):
+    with pytest.raises(passpilot.errors.CompilationError, match=r"expected the program to link, got .*other"):
         Search(whole, Engine(whole, Machines(2)), measure).run()
 
 
