@@ -31,6 +31,7 @@ from passpilot.runners.aot import (  # noqa: F401  (importing them registers ope
     trees,
 )
 from passpilot.runners.aot.emitter import CONSTANT, OPERATORS, Array, Attribute, Node, is_supported
+from passpilot.runners.onnx_session import onnx_session
 
 _DOMAINS: Final = ("", "ai.onnx", "ai.onnx.ml")
 _FOLDED: Final = ("Shape", "Size")
@@ -323,8 +324,6 @@ def _probe(
     path: str,
 ) -> dict[str, Array]:
     """The value of every tensor for zeros, which can index any table, or for ones if integers may divide."""
-    import onnxruntime
-
     names = [name for node in nodes for name in node.output if name]
     fill = int(any(node.op_type in ("Div", "Mod") for node in nodes))
     feeds = {tensor.name: np.full(tensor.shape, fill, tensor.dtype) for tensor in inputs}
@@ -341,14 +340,8 @@ def _probe(
     for tensor in inputs:
         kind = helper.np_dtype_to_tensor_dtype(tensor.dtype)
         graph.input.append(helper.make_tensor_value_info(tensor.name, kind, tensor.shape))
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level, options.intra_op_num_threads = 4, 1
     try:
-        session = onnxruntime.InferenceSession(
-            probe.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
-        results = session.run(names, feeds)
+        results = onnx_session(probe.SerializeToString(), optimized=False).run(names, feeds)
     except Exception as error:  # onnxruntime's errors have no common class
         raise ModelError(f"model {path}: expected a graph that runs, got: {_line(error)}") from error
     for name, value in zip(names, results, strict=True):  # a sequence, a map or None becomes an object

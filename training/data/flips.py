@@ -22,6 +22,7 @@ import numpy as np
 from passpilot.features.columns import columns_of
 from passpilot.plugin.errors import Error, InputError, restated
 from passpilot.plugin.files import read_regular
+from passpilot.runners.onnx_session import onnx_session
 from passpilot.runners.spec import parse_runner_spec
 from passpilot.training.data.gather import Taught, TaughtModule, Teaching, gather
 from passpilot.training.data.shards import DecisionRows, TextColumn
@@ -59,7 +60,6 @@ class OnnxDecider:
 
     def __init__(self, spec: str) -> None:
         import onnx
-        import onnxruntime
 
         parsed = parse_runner_spec(spec)
         if parsed.scheme != "onnx" or parsed.options:
@@ -68,9 +68,7 @@ class OnnxDecider:
             data = read_regular(parsed.target)
         except OSError as error:
             raise InputError(f"{parsed.target}: expected a model, got: {error.strerror}") from error
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1  # so that children may fork
-        self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        self._session = onnx_session(data)
         self._spec, self._input = spec, self._session.get_inputs()[0].name
         self._names = columns_of(onnx.load_from_string(data)).get(self._input, ())
         if not self._names:

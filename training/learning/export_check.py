@@ -10,6 +10,7 @@ import numpy as np
 
 from passpilot.features.domain import Choice, Flag
 from passpilot.plugin.errors import ModelError
+from passpilot.runners.onnx_session import onnx_session
 from passpilot.training.data.matrix import LARGEST, decide
 from passpilot.training.learning.graph import INPUT
 
@@ -51,12 +52,10 @@ def check_export(
     Raises:
         ModelError: they decide differently, where it is no matter of rounding.
     """
-    import onnxruntime
-
     flat, mask = _observations(parts, np.random.default_rng(seed))
     arrangement = parts[0].arrangement
     domain = arrangement.domain
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    session = onnx_session(model)
     given = np.concatenate([session.run(None, {INPUT: part})[0] for part in np.array_split(flat, 20)])
     scores = learner.scores(flat)
     if isinstance(domain, Flag):

@@ -17,6 +17,7 @@ import numpy as np
 from passpilot.features.llvm.ir2vec import Vocabulary
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular
+from passpilot.runners.onnx_session import onnx_session
 from passpilot.training.native_size.functions import SHAPE, functions_with_code, shape_of
 
 if TYPE_CHECKING:
@@ -34,14 +35,8 @@ class NativeSize:
     """Estimates the bytes of machine code of functions from their IR behind the pipeline."""
 
     def __init__(self, vocabulary: Vocabulary, head: bytes, who: str) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = (
-            1  # no threads, so that children may fork
-        )
         try:
-            self._head = onnxruntime.InferenceSession(head, options, providers=["CPUExecutionProvider"])
+            self._head = onnx_session(head)
             (found,) = self._head.get_inputs()
         except Exception as error:  # onnxruntime raises many kinds
             raise InputError(
