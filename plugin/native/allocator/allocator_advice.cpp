@@ -54,7 +54,7 @@ public:
   void setFloat(Feature F, double Value, size_t Column = 0) {
     data<float>(F)[Column] = static_cast<float>(Value);
   }
-  /// Whether anybody reads it; others may be left out.
+  /// Whether the feature is read; others may be left out.
   bool reads(Feature F) const { return S.reads(static_cast<size_t>(F)); }
 
 private:

@@ -16,7 +16,7 @@ namespace passpilot {
 class UserPasses;
 struct PassUnit;
 
-/// What the running pass may change and has changed. Lives on the compiling
+/// The permissions and changes of one run of a pass. Lives on the compiling
 /// thread's stack around the call into Python; passes nest.
 class PassAccess {
 public:

@@ -13,9 +13,9 @@ namespace passpilot {
 
 namespace {
 
-/// Passes remarks on and swallows all other diagnostics. It claims not to want
-/// those of any pass: LLVM would go on to analyze loops without a preheader,
-/// in front of which a computed jump is, and crash. They come all the same.
+/// Passes remarks on and drops all other diagnostics. It reports the remarks of
+/// single passes as disabled, although they arrive: otherwise LLVM analyzes
+/// loops without a preheader, as behind a computed jump, and crashes.
 class RemarkReader final : public DiagnosticHandler {
 public:
   explicit RemarkReader(std::function<void(const OptimizationRemark &)> &To)

@@ -69,8 +69,7 @@ public:
   /// Wraps a module that a foreign compiler works on, on this thread. Call
   /// end() before the module is destroyed.
   static std::unique_ptr<HostedModule> borrowed(llvm::Module &M);
-  /// Ends the borrowed module's compilation: nothing of it is accessible any
-  /// more.
+  /// Ends the borrowed module's compilation: makes all of it inaccessible.
   void end();
   bool ended() const { return !M; }
   ~HostedModule() { end(); }
@@ -130,8 +129,7 @@ private:
   explicit HostedModule(llvm::Module &Borrowed) : M(&Borrowed), Own() {}
   void parse(std::unique_ptr<llvm::MemoryBuffer> Buffer, const ParseOptions &O);
   std::unique_ptr<llvm::TargetMachine> emitTarget(const EmitOptions &O);
-  /// Throws the errors that LLVM has reported since the last
-  /// call.
+  /// Throws the errors that LLVM has reported since the last call.
   void throwDiagnosed();
 
   std::unique_ptr<llvm::LLVMContext> Context; // before M: outlives it

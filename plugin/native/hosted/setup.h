@@ -17,8 +17,8 @@ void initializeLLVM();
 /// and not to stderr.
 void tellFatalErrors(int Descriptor);
 
-/// LLVM reads its process-wide options on this thread while this lives. One
-/// compilation may be within another: a policy may read a module.
+/// Marks that this thread's compilation reads LLVM's process-wide options,
+/// while the object lives. Compilations nest: a policy may read a module.
 class OptionsInUse {
 public:
   OptionsInUse();

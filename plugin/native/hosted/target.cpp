@@ -106,9 +106,9 @@ bool targetHelp(const std::string &TripleText) {
   return true;
 }
 
-/// Lets LLVM install its signal handlers, which remove unfinished files, before
-/// it opens the first file. Signals that Python or the user handles or ignores
-/// stay theirs, and so does SIGUSR1, which LLVM would only swallow.
+/// Installs LLVM's signal handlers, which remove unfinished files, but keeps
+/// those of Python and the user, and that of SIGUSR1, which LLVM would only
+/// swallow. Call this before LLVM opens its first file.
 static void installSignalHandlers() {
   static std::once_flag Once;
   std::call_once(Once, [] {

@@ -52,7 +52,7 @@ void appendPass(PassManagerT &PM, std::unique_ptr<PassT> P) {
     (PM.*PassList<PassManagerT>::nests()).push_back(false);
 }
 
-/// The observer of a machine function's changes; may be null.
+/// The object that LLVM tells about changes of a machine function; may be null.
 llvm::MachineFunction::Delegate *delegateOf(const llvm::MachineFunction &MF);
 /// The number of delegates that are notified of new virtual registers.
 size_t delegateCount(const llvm::MachineRegisterInfo &MRI);

@@ -18,10 +18,10 @@ namespace passpilot {
 llvm::Error registerDecisions(llvm::PassBuilder &PB, const std::string &Path,
                               bool GeneratesCode);
 
-/// The same for every module; the options are the caller's to set.
+/// Applies \p Decided to every module; the caller sets LLVM's options.
 void registerDecisions(llvm::PassBuilder &PB, UnitDecisions Decided);
 
-/// Lets them end with \p Text, which \p PB can parse, for every module.
+/// Lets the pipelines of \p PB end with \p Text, which it can parse.
 void registerPipelineBehind(llvm::PassBuilder &PB, const std::string &Text);
 
 } // namespace passpilot

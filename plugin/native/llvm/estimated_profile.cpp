@@ -19,7 +19,7 @@ namespace {
 
 /// An entry count for one run, so that rarer blocks have counts, too.
 constexpr uint64_t Scale = 1000;
-/// Runs beyond this number are as good as this number.
+/// Larger numbers of runs count as this one.
 constexpr double Most = 1e9;
 constexpr uint64_t LargestOption = 1000000;
 /// LLVM takes the smallest count of these percentiles, in millionths, as hot

@@ -57,13 +57,13 @@ struct FunctionAllocation {
 
   /// The interference graph at the question; see interference.h.
   const InterferenceGraph &interference(const LiveRangeQuestion &Q);
-  // Events that the graph follows: a range is about to be queued, or was;
-  // ranges are about to be evicted for \p LI.
+  // Events that the graph follows. Call queueing() before a range is queued,
+  // queued() after it, and evicting() before ranges are evicted for \p LI.
   void queueing(const llvm::LiveInterval &LI);
   void queued(const llvm::LiveInterval &LI, unsigned Priority);
   void evicting(const llvm::LiveInterval &LI, llvm::MCRegister Reg);
-  /// \p Reg was assigned, unassigned, split or spilled: for an allocator that
-  /// announces every change itself.
+  /// Call this if \p Reg was assigned, unassigned, split or spilled by an
+  /// allocator that announces every change itself.
   void changed(llvm::Register Reg);
   /// Whether LLVM is splitting, spilling or recolouring while it queues \p
   /// LI.

@@ -127,7 +127,7 @@ public:
   InterferenceTracker(const InterferenceTracker &) = delete;
   InterferenceTracker &operator=(const InterferenceTracker &) = delete;
 
-  /// LLVM is about to queue \p Reg; queued() tells that it has.
+  /// Call this before LLVM queues \p Reg, and queued() after it.
   void queueing(llvm::Register Reg, bool Nested);
   void queued(const QueueEntry &E);
   /// \p Reg was unassigned and is not in LLVM's queue.

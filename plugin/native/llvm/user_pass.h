@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runs passes with foreign bodies in LLVM's pipelines. Each has its own name,
+// Runs the user's passes in LLVM's pipelines. Every pass has a name of its own,
 // so that -print-after, -time-passes, opt-bisect and optnone know it.
 //
-// The body is called with one unit of IR. This class does what else LLVM
-// expects of a pass: it runs nothing after a failure, verifies changes, and
-// keeps the call graph and the form of loops up to date.
+// A pass's body is called with one unit of IR. UserPasses does the rest: it
+// runs nothing after a failure, verifies changes, and keeps the call graph and
+// the form of loops up to date.
 
 #ifndef PASSPILOT_LLVM_USER_PASS_H
 #define PASSPILOT_LLVM_USER_PASS_H
@@ -97,13 +97,13 @@ public:
   llvm::Expected<bool> runText(const PassUnit &Unit, llvm::Function *F,
                                llvm::StringRef Text, bool Changed);
 
-  /// LLVM's optional function pass \p Name runs on \p F no more, until
-  /// forgetFailure(). The error says why \p Name is none.
+  /// Lets LLVM skip its optional function pass \p Name on \p F, until
+  /// forgetFailure(). Returns an error if \p Name is no such pass.
   llvm::Error skip(llvm::Function &F, llvm::StringRef Name);
 
   const std::optional<PassFailure> &failure() const { return Failure; }
-  /// A warning of passes that LLVM skipped on all functions because they are
-  /// optnone, as clang's -O0 marks them; empty if there are none.
+  /// The warning about passes that LLVM has skipped on all functions because
+  /// these are optnone, as clang's -O0 marks them; empty without such passes.
   std::string idle() const;
   /// Call this when the pipeline moves on to another module; it also forgets
   /// which passes have run and which are to be skipped.

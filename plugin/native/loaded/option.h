@@ -37,7 +37,7 @@ public:
   static const std::vector<Option *> &all();
   /// \p Given has the values of each option, in the order of all().
   static void setAll(std::vector<Values> Given);
-  /// Lets \p Call be called whenever the tool has parsed one of our flags.
+  /// Calls \p Call whenever the tool has parsed one of our flags.
   static void onFlag(void (*Call)()) { OnFlag = Call; }
 
   /// The flag without its prefix: "inline".

@@ -28,7 +28,7 @@ bool generatesCode();
 /// The flag that makes llc use its new pass manager, if given; empty for
 /// other tools.
 std::string newPassManagerFlag();
-/// Lets \p Call be called when llc has parsed such a flag.
+/// Calls \p Call when llc has parsed such a flag.
 void onNewPassManager(void (*Call)());
 
 /// Reports messages as the tool does its own. An error ends the compilation

@@ -18,8 +18,8 @@ namespace {
 
 class StockPipeline;
 
-/// Keeps the pipeline alive as long as the analysis managers. Its result tells
-/// when they forget a module.
+/// Keeps the pipeline alive as long as the analysis managers. They destroy its
+/// result when they forget a module.
 struct Anchor : AnalysisInfoMixin<Anchor> {
   explicit Anchor(std::shared_ptr<StockPipeline> P) : P(std::move(P)) {}
   struct Result {
