@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from passpilot.cli.log import main
-from passpilot.features.log import stream
+from passpilot.features.log import reader
 from passpilot.features.log.reader import read_log
 from passpilot.plugin.errors import LogError, UsageError
 from tests.features.log.log_writer import header, inline_log, line, observation, row
@@ -172,10 +172,10 @@ def test_a_line_that_does_not_end(
     missing: int, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A line is read up to a limit; a shorter one without its end is the end of a log that was cut."""
-    assert stream._LONGEST_LINE == 1 << 24
+    assert reader._LONGEST_LINE == 1 << 24
     head = header([row("x")])
     limit = len(head) + 8
-    monkeypatch.setattr(stream, "_LONGEST_LINE", limit)
+    monkeypatch.setattr(reader, "_LONGEST_LINE", limit)
     endless = b'{"context":"' + b"x" * limit
     (tmp_path / "log").write_bytes(head + endless[: limit - missing])
     with pytest.raises(LogError, match=f"expected {expected}, got"):
