@@ -17,7 +17,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -26,7 +26,8 @@ from numpy.typing import DTypeLike, NDArray
 from passpilot.plugin.errors import ModelError
 
 Array: TypeAlias = NDArray[np.generic]
-Attribute: TypeAlias = "int | float | str | list[int] | list[float] | list[str] | Array"
+Attribute: TypeAlias = Any
+"""A number, a text, a list of these, or a tensor."""
 Lowering: TypeAlias = "Callable[[Node, Emitter], None]"
 
 I1: Final = ir.IntType(1)
@@ -71,15 +72,11 @@ class Node:
 
     def integer(self, name: str, default: int) -> int:
         """An integer attribute."""
-        value = self.attributes.get(name, default)
-        assert isinstance(value, int), "checked by onnx"
-        return value
+        return int(self.attributes.get(name, default))
 
     def number(self, name: str, default: float) -> float:
         """A float attribute, which ONNX stores as float32."""
-        value = self.attributes.get(name, default)
-        assert isinstance(value, (int, float)), "checked by onnx"
-        return float(np.float32(value))
+        return float(np.float32(self.attributes.get(name, default)))
 
     def text(self, name: str, default: str) -> str:
         """A string attribute."""

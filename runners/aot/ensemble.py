@@ -84,7 +84,7 @@ class Ensemble:
 
     def _trees(self) -> Trees:
         node, keys = self.node, self._keys
-        names = [str(mode) for mode in node.attributes.get("nodes_modes", ())]  # type: ignore[union-attr]
+        names = [str(mode) for mode in node.attributes.get("nodes_modes", ())]
         modes = np.array([MODES.get(name, 255) for name in names], np.uint8)
         if (modes == 255).any():
             unknown = names[int(np.argmax(modes == 255))]

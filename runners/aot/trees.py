@@ -65,7 +65,7 @@ def classifier(node: Node, emit: Emitter) -> None:
     strings = node.attributes.get("classlabels_strings", [])
     if strings and node.outputs[0]:
         raise refused(node, "labels that are integers", "strings", f"leave {node.outputs[0]!r} unused")
-    labels = node.integers("classlabels_int64s") or list(range(len(strings)))  # type: ignore[arg-type]
+    labels = node.integers("classlabels_int64s") or list(range(len(strings)))
     if len(labels) < 2:
         raise refused(node, "two classes or more", str(len(labels)))
     name = _choice(node, "post_transform", "NONE", TRANSFORMS)

@@ -75,7 +75,7 @@ class BridgePipeRunner(PeerRunner):
         (size,) = wire.WORD.unpack(self._channel.read(wire.WORD.size, deadline, "the length of an advice"))
         if not 0 < size <= wire.MAX_TEXT:
             self._refuse(f"an advice of 1 to {wire.MAX_TEXT} bytes", size)
-        data = self._channel.read_only(size, deadline, "an advice")
+        data = self._channel.read(size, deadline, "an advice", only=True)
         return self._read_out(self._tensors, data) if isinstance(self._tensors, Json) else self._read(data)
 
     def _read_out(self, serdes: Json, data: bytes) -> object:

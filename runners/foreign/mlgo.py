@@ -136,7 +136,7 @@ class MlgoRunner(PeerRunner):
         self._channel.write(b"".join((lines, self._tensors.encode(), b"\n")), deadline, "an observation")
         self._asked[self._context] = number + 1
         self._header = self._switch = b""
-        data = self._channel.read_only(self._advice.size, deadline, "an advice")
+        data = self._channel.read(self._advice.size, deadline, "an advice", only=True)
         (advice,) = self._advice.unpack(data)
         return int(advice != 0) if isinstance(self._domain, Flag) else advice
 

@@ -91,28 +91,17 @@ class FifoChannel:
                 if any(event & (select.POLLHUP | select.POLLERR) for _, event in events):
                     raise self.gone(f"it to read {what}")
 
-    def read(self, size: int, deadline: float, what: str, begun: bytes = b"") -> bytes:
+    def read(self, size: int, deadline: float, what: str, begun: bytes = b"", *, only: bool = False) -> bytes:
         """Read `size` bytes; `begun` are those that have been read already.
 
         Raises:
-            PeerError: the peer is gone, or did not send them before the deadline.
-        """
-        data = bytearray(begun)
-        while len(data) < size:
-            data += self.read_some(size - len(data), deadline, f"{what} of {size} bytes", len(data))
-        return bytes(data)
-
-    def read_only(self, size: int, deadline: float, what: str) -> bytes:
-        """Read `size` bytes, when the peer must have sent no more.
-
-        Raises:
-            PeerError: the peer is gone, did not send them before the deadline, or sent more.
+            PeerError: the peer is gone, did not send them before the deadline, or with `only` sent more.
         """
         what = f"{what} of {size} bytes"
-        data = bytearray()
+        data = bytearray(begun)
         while len(data) < size:
-            data += self.read_some(size + 1 - len(data), deadline, what, len(data))
-        if len(data) > size:
+            data += self.read_some(size + only - len(data), deadline, what, len(data))
+        if only and len(data) > size:
             raise PeerError(f"{self.who}: expected {what}, got more")
         return bytes(data)
 

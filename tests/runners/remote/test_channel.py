@@ -61,7 +61,7 @@ def test_reading(peer: Peer) -> None:
     assert peer.channel.read(3, soon(), "x", b"123") == b"123"
     assert peer.channel.read_some(9, soon(), "x") == b"fgh"
     peer.say(b"ab")
-    assert peer.channel.read_only(2, soon(), "x") == b"ab"
+    assert peer.channel.read(2, soon(), "x", only=True) == b"ab"
     peer.say(b"line\n")
     assert peer.channel.read_line(soon(), "x") == b"line\n"
     buffer = bytearray(4)
@@ -77,7 +77,7 @@ def read(channel: FifoChannel, way: str, deadline: float) -> None:
     elif way == "read_line":
         channel.read_line(deadline, "x")
     else:
-        getattr(channel, way)(4, deadline, "x")
+        channel.read(4, deadline, "x", only=way == "read only")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def read(channel: FifoChannel, way: str, deadline: float) -> None:
 def test_too_little(sent: bytes, got: str, leaves: bool) -> None:
     told = f", {GONE}" if leaves else f" {HANGS}"
     deadline = soon() if leaves else 0.0
-    for way in ("read", "read_only", "fill", "read_line"):
+    for way in ("read", "read only", "fill", "read_line"):
         peer = Peer()
         peer.say(sent, leave=leaves)
         with pytest.raises(PeerError) as caught:
@@ -101,7 +101,7 @@ def test_too_little(sent: bytes, got: str, leaves: bool) -> None:
 def test_too_much(peer: Peer) -> None:
     peer.say(b"abc")
     with pytest.raises(PeerError, match=r"^who: expected x of 2 bytes, got more$"):
-        peer.channel.read_only(2, soon(), "x")
+        peer.channel.read(2, soon(), "x", only=True)
     for text in (b"one\ntwo\n", b"one\ntwo", b"\n\n"):
         peer.say(text)
         with pytest.raises(PeerError) as caught:
