@@ -497,15 +497,6 @@ class Module:
     @staticmethod
     def from_memory(data: bytes, name: str, options: ParseOptions) -> Module: ...
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def triple(self) -> str: ...
-
-    @property
-    def data_layout(self) -> str: ...
-
     def verify(self) -> str:
         """The verifier's complaints; empty if valid."""
 
@@ -526,6 +517,15 @@ class Module:
 
     def emit(self, options: EmitOptions, advisors: Sequence[Advisor]) -> Emitted:
         """Generates code; each advisor answers at its point."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def triple(self) -> str: ...
+
+    @property
+    def data_layout(self) -> str: ...
 
     def run(self, pipeline: str) -> bool: ...
 
@@ -979,9 +979,9 @@ class MlirApi:
         `plain` are dialects and operations whose own attributes mention no symbols.
         """
 
-    def count(self, operation: object, calling: Sequence[tuple[str, str]]) -> tuple[dict[str, int], int, int, int, dict[str, int], list[tuple[object, int, str | None, bool]], list[int]]:
+    def count(self, operation: object, calling: Sequence[tuple[str, str]]) -> tuple[dict[str, int], list[int], int, int, int, int, dict[str, int], list[tuple[object, int, str | None, bool]], list[int]]:
         """
-        Counts the contents of the operation in a capsule. Returns the operations by name, the number of blocks, of its own blocks, the depth of nested regions, the mentions of each symbol, the calls, and the order in which MLIR's inliner visits them, empty if that is the order of the text.
+        Counts the contents of the operation in a capsule. Returns the operations by name and per dialect of the feature table (others last), the number of loops, of blocks, of its own blocks, the depth of nested regions, the mentions of each symbol, the calls, and the order in which MLIR's inliner visits them, empty if that is the order of the text.
         """
 
     def mentions(self, operation: object, inside: bool) -> dict[str, int]:
@@ -1466,13 +1466,6 @@ class Function(GlobalValue):
         """The attributes of the returned value, in assembly syntax."""
 
     @property
-    def calling_convention(self) -> str:
-        """The assembly's word; "ccc" if there is none."""
-
-    @calling_convention.setter
-    def calling_convention(self, arg: str, /) -> None: ...
-
-    @property
     def is_vararg(self) -> bool:
         """Whether it takes more arguments than it declares."""
 
@@ -1487,6 +1480,13 @@ class Function(GlobalValue):
     @property
     def personality(self) -> Value | None:
         """The personality function for exceptions; None if it has none."""
+
+    @property
+    def calling_convention(self) -> str:
+        """The assembly's word; "ccc" if there is none."""
+
+    @calling_convention.setter
+    def calling_convention(self, arg: str, /) -> None: ...
 
 class BasicBlock(Value):
     """A basic block: instructions that run one after the other."""
@@ -1694,10 +1694,6 @@ class InlineCost:
 class CallBase(Instruction):
     """A call, invoke or callbr."""
 
-    @property
-    def inline_cost(self) -> InlineCost:
-        """The cost of a direct call of a function with a body."""
-
     def inline(self) -> None:
         """Replaces the call by the callee's body."""
 
@@ -1712,6 +1708,10 @@ class CallBase(Instruction):
 
     def remove_argument_attribute(self, index: int, name: str) -> None:
         """Removes an attribute of one argument by its name."""
+
+    @property
+    def inline_cost(self) -> InlineCost:
+        """The cost of a direct call of a function with a body."""
 
     @property
     def callee(self) -> Function | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`contents_of`: counts the operations, blocks, calls and symbols in an MLIR operation.
+"""`contents_of`: the operations, blocks, calls and symbols in an MLIR operation, as the core counts them.
 
 Calls are operations that name their callee by a symbol: ``func.call``, ``llvm.call``, and those that
 `register_call` adds.
@@ -17,7 +17,7 @@ from passpilot.plugin import _core
 from passpilot.plugin.mlir.bindings import bindings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from passpilot.features.mlir.calls import CallKind
     from passpilot.plugin.mlir.protocols import Operation
@@ -67,6 +67,9 @@ class Contents:
 
     names: Counter[str] = field(default_factory=Counter)
     """The number of operations by name."""
+    dialects: Sequence[int] = ()
+    """The number of operations by dialect, as the table of `mlir-inline` orders them."""
+    loops: int = 0
     blocks: int = 0
     is_straight: bool = False
     """Whether the body is a single block that returns."""
@@ -94,10 +97,12 @@ def contents_of(operation: Operation) -> Contents:
     kinds = call_kinds()
     calling = [(kind.call, kind.callee) for kind in kinds]
     counted = core_api().count(operation._CAPIPtr, calling)
-    names, blocks, own_blocks, depth, references, found, order = counted
+    names, dialects, loops, blocks, own_blocks, depth, references, found, order = counted
     calls = [Call(capsule, symbol, kinds[kind], refuses) for capsule, kind, symbol, refuses in found]
     return Contents(
         names=_counter(names),
+        dialects=dialects,
+        loops=loops,
         blocks=blocks,
         is_straight=own_blocks == 1,
         depth=depth,
@@ -114,9 +119,9 @@ def mentions_of(operation: Operation, *, inside: bool) -> Counter[str]:
 
 def _counter(counts: dict[str, int]) -> Counter[str]:
     """The same counts; `Counter` itself takes three times as long to copy a few."""
-    made = Counter.__new__(Counter)
-    dict.update(made, counts)
-    return made
+    counter = Counter.__new__(Counter)
+    dict.update(counter, counts)
+    return counter
 
 
 @cache

@@ -9,7 +9,6 @@ decision.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.domain import Flag
@@ -28,20 +27,9 @@ if TYPE_CHECKING:
     from passpilot.plugin.mlir.protocols import Operation, Value
 
 DIALECTS: Final = (
-    "affine",
-    "arith",
-    "cf",
-    "func",
-    "linalg",
-    "llvm",
-    "math",
-    "memref",
-    "scf",
-    "tensor",
-    "vector",
+    *("affine", "arith", "cf", "func", "linalg", "llvm", "math", "memref", "scf", "tensor", "vector"),
 )
-"""The dialects whose operations have a feature of their own."""
-
+"""The dialects whose operations have a feature of their own, as in plugin/native/runtime/mlir_contents.h."""
 
 FEATURES: Final = (
     row("arguments", "operands of the call"),
@@ -180,17 +168,14 @@ def _callee_row(callee: CallGraphNode) -> Mapping[str, object]:
     """The values that depend on the callee alone; cached until the function is counted again."""
     contents = callee.contents
     if contents.row is None:
-        dialects = Counter[str]()
-        for name, count in contents.names.items():
-            dialect = name.partition(".")[0]
-            dialects[dialect if dialect in DIALECTS else "other"] += count
+        dialects = zip((*DIALECTS, "other"), contents.dialects, strict=True)
         contents.row = {
             "callee_operations": contents.operations,
             "callee_blocks": contents.blocks,
             "callee_region_depth": contents.depth,
-            "callee_loops": sum(contents.names[name] for name in LOOPS),
+            "callee_loops": contents.loops,
             "callee_calls": len(contents.calls),
-            **{f"callee_{name}_operations": dialects[name] for name in (*DIALECTS, "other")},
+            **{f"callee_{name}_operations": count for name, count in dialects},
             "callee_is_private": callee.discardable,
             "callee_is_recursive": callee.component_size > 1 or callee in callee.targets,
             "callee_height": callee.height,

@@ -112,7 +112,7 @@ def structured(operation: Operation) -> Structured | None:
 
 def _structured(operation: Operation) -> Structured | None:
     linalg = bindings().dialect("linalg")
-    maps = [each.value for each in linalg.get_indexing_maps(operation) or ()]
+    maps = [attribute.value for attribute in linalg.get_indexing_maps(operation) or ()]
     if not maps:
         return None
     inputs = len(maps) - len(_terminator(operation).operands)  # the terminator yields one value per output
@@ -136,14 +136,14 @@ def _terminator(operation: Operation) -> Any:
 def _is_safe(operation: Operation, maps: Sequence[Any], inputs: int) -> bool:
     """Whether MLIR tiles it correctly: all tensors or all memrefs, and indices that tiling supports."""
     ir = bindings().ir
-    kinds = {type(each.type) for each in operation.operands if isinstance(each.type, ir.ShapedType)}
+    kinds = {type(value.type) for value in operation.operands if isinstance(value.type, ir.ShapedType)}
     if len(kinds) != 1 or not kinds <= {ir.RankedTensorType, ir.MemRefType}:
         return False
-    if not 1 <= maps[0].n_dims <= MOST_LOOPS or any(each.n_symbols for each in maps):
+    if not 1 <= maps[0].n_dims <= MOST_LOOPS or any(map_.n_symbols for map_ in maps):
         return False
-    if not all(each.is_projected_permutation for each in maps[inputs:]):
+    if not all(map_.is_projected_permutation for map_ in maps[inputs:]):
         return False
-    return all(_is_sum(expression) for each in maps[:inputs] for expression in each.results)
+    return all(_is_sum(expression) for map_ in maps[:inputs] for expression in map_.results)
 
 
 def _is_sum(expression: Any) -> bool:
@@ -170,11 +170,11 @@ def _terms(expression: Any) -> Iterator[tuple[int, int]]:
 
 def _operand(value: Any, map_: Any) -> Operand:
     ir = bindings().ir
-    loops = tuple(frozenset(loop for loop, _ in _terms(each)) for each in map_.results)
+    loops = tuple(frozenset(loop for loop, _ in _terms(expression)) for expression in map_.results)
     if not isinstance(value.type, ir.ShapedType):
         return Operand((), loops, *_element(value.type))
     kind = value.type
-    shape = tuple(0 if kind.is_dynamic_dim(each) else kind.get_dim_size(each) for each in range(kind.rank))
+    shape = tuple(0 if kind.is_dynamic_dim(dim) else kind.get_dim_size(dim) for dim in range(kind.rank))
     return Operand(shape, loops, *_element(kind.element_type))
 
 

@@ -21,7 +21,7 @@ from passpilot.plugin.errors import CompilationError, InputError, PassError
 from passpilot.plugin.failures import describe_failure, did_you_mean
 from passpilot.plugin.mlir import capi as mlir_capi
 from passpilot.plugin.mlir.bindings import bindings
-from passpilot.plugin.mlir.diagnostics import diagnosed
+from passpilot.plugin.mlir.diagnostics import error_list
 from passpilot.plugin.mlir.functions import RunPass
 from passpilot.plugin.mlir.place import operation_of, place_of
 
@@ -122,17 +122,8 @@ class Pipeline:
             advised("run_pipeline", advisors, lambda: self._run(operation, tell))
 
     def _run(self, operation: Operation, tell: Callable[[Diagnostic], None] | None) -> None:
-        errors: list[Diagnostic] = []
-
-        def told(diagnostic: Diagnostic) -> bool:
-            if diagnostic.severity == "error":
-                errors.append(diagnostic)
-            if tell is not None:
-                tell(diagnostic)
-            return tell is not None or diagnostic.severity == "error"
-
         self._failures.clear()
-        with diagnosed(self._context, told):
+        with error_list(self._context, tell) as errors:
             succeeded = mlir_capi.run_on(self.manager, operation)
         if self._failures:
             _raise(self._failures[0], errors)
@@ -146,8 +137,8 @@ class Pipeline:
                 self._fill(manager.nested_under(element.name), element.name, element.inner)
             elif definition := MLIR.find(element.name):
                 self._add(manager, anchor, element, definition)
-            elif told := manager.add_pipeline(str(element)):
-                raise self._refused(element.name, _expected(element, told), element.start, _end(element))
+            elif problem := manager.add_pipeline(str(element)):
+                raise self._refused(element.name, _expected(element, problem), element.start, _end(element))
 
     def _add(
         self, manager: mlir_capi.OpPassManager, anchor: str, element: Element, definition: PassDefinition
@@ -155,19 +146,19 @@ class Pipeline:
         level = definition.level
         error = partial(self._refused, definition.name)
         if level and anchor not in (level, "any"):
-            told = f"expected to be in {level}(...), got {anchor}(...)"
-            raise error(told, element.start, _end(element))
+            message = f"expected to be in {level}(...), got {anchor}(...)"
+            raise error(message, element.start, _end(element))
         place = element.start, _end(element)
-        made = make_pass(definition, element.options or "", element.options_start, place, error)
-        run = RunPass(partial(self._call, definition.name, made))
+        pass_ = make_pass(definition, element.options or "", element.options_start, place, error)
+        run = RunPass(partial(self._call, definition.name, pass_))
         self._kept.append(
             manager.add_pass(definition.kind.__name__, str(element), definition.doc, level, run)
         )
 
-    def _refused(self, name: str, told: str, start: int, end: int) -> PipelineError:
-        return refused(WHO, self._text, f"pass {name}: {told}", start, end)
+    def _refused(self, name: str, message: str, start: int, end: int) -> PipelineError:
+        return refused(WHO, self._text, f"pass {name}: {message}", start, end)
 
-    def _call(self, name: str, made: Pass, address: int, pass_: int, _: object) -> None:
+    def _call(self, name: str, body: Pass, address: int, pass_: int, _: object) -> None:
         """Runs a Python pass; MLIR calls this, so it must not raise."""
         location: Any = None
         try:
@@ -179,7 +170,7 @@ class Pipeline:
             run = _Run(pass_)
             _RUNNING.runs.append(run)
             try:
-                answer = made.run(operation)
+                answer = body.run(operation)
             finally:
                 _RUNNING.runs.pop()
                 _stop_if_erased(name, location, operation)
@@ -254,12 +245,12 @@ def _end(element: Element) -> int:
     return element.options_start + len(element.options) + 1
 
 
-def _expected(element: Element, told: str) -> str:
+def _expected(element: Element, problem: str) -> str:
     """Shortens MLIR's message about a wrong element to one line."""
-    if f"'{element.name}' does not refer to a registered pass" in told:
+    if f"'{element.name}' does not refer to a registered pass" in problem:
         hint = did_you_mean(element.name, MLIR.names())
         return f"expected a pass of MLIR's or one in Python, got a name that nobody has registered{hint}"
-    line = next(line for line in told.splitlines() if line.strip())
+    line = next(line for line in problem.splitlines() if line.strip())
     line = line.rpartition("error: ")[2].removeprefix("<Pass-Options-Parser>").strip(": ")
     return f"expected what MLIR takes, got: {line}"
 
@@ -269,8 +260,8 @@ def _stop_if_erased(name: str, location: object, operation: Operation) -> None:
     try:
         operation._CAPIPtr  # noqa: B018  (raises if the operation has been erased)
     except RuntimeError:
-        told = "expected the operation to outlive the pass, got it erased; erase it in a pass around it"
-        line = f"passpilot: error: {_who(name, location)}: {told}\n"
+        message = "expected the operation to outlive the pass, got it erased; erase it in a pass around it"
+        line = f"passpilot: error: {_who(name, location)}: {message}\n"
         os.write(2, line.encode("utf-8", "backslashreplace"))  # one write: several threads may end up here
         os._exit(1)
 

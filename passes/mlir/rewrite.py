@@ -79,5 +79,5 @@ class _Rewriting:
 
 
 def _endless(got: str) -> PassError:
-    told = f"expected patterns that come to an end, got {got} and some that still fit"
-    return PassError(f"rewrite_greedily: {told}")
+    message = f"expected patterns that come to an end, got {got} and some that still fit"
+    return PassError(f"rewrite_greedily: {message}")

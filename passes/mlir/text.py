@@ -61,15 +61,15 @@ def parse(who: str, text: str) -> Element:
         raise refused(who, ascii(text)[1:-1], "expected UTF-8", error.start, error.end) from None
     elements = _PipelineParser(who, text).elements()
     if len(elements) != 1 or elements[0].inner is None:
-        told = "expected a pipeline with the operation it runs on around it, such as 'builtin.module(...)'"
+        message = "expected a pipeline with the operation it runs on around it, such as 'builtin.module(...)'"
         start = elements[-1].start if len(elements) > 1 else 0
-        raise refused(who, text, told, start, len(text))
+        raise refused(who, text, message, start, len(text))
     return elements[0]
 
 
-def refused(who: str, text: str, told: str, start: int, end: int) -> PipelineError:
+def refused(who: str, text: str, message: str, start: int, end: int) -> PipelineError:
     """The error that names the column and underlines the text from `start` to `end`."""
-    return refusal(f"{who} at column {start + 1}: {told}", text, start, end)
+    return refusal(f"{who} at column {start + 1}: {message}", text, start, end)
 
 
 class _PipelineParser:
@@ -143,8 +143,8 @@ class _PipelineParser:
         self._at = _end(_SPACE, self._text, _end(_SPACE, self._text, self._at) + 1)
         return True
 
-    def _refused(self, told: str, start: int) -> PipelineError:
-        return refused(self._who, self._text, told, start, start + 1)
+    def _refused(self, message: str, start: int) -> PipelineError:
+        return refused(self._who, self._text, message, start, start + 1)
 
 
 def _end(pattern: re.Pattern[str], text: str, start: int) -> int:

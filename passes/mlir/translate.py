@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.plugin.errors import CompilationError
 from passpilot.plugin.mlir.capi import translated
-from passpilot.plugin.mlir.diagnostics import diagnosed
+from passpilot.plugin.mlir.diagnostics import error_list
 
 if TYPE_CHECKING:
-    from passpilot.plugin.mlir.diagnostics import Diagnostic
     from passpilot.plugin.mlir.protocols import Operation
 
 
@@ -54,13 +53,7 @@ def translate(module: Operation) -> str:
     Raises:
         CompilationError: the module has other dialects, or numbers of more than 64 bits.
     """
-    errors: list[Diagnostic] = []
-
-    def told(diagnostic: Diagnostic) -> bool:
-        errors.append(diagnostic)
-        return True
-
-    with diagnosed(module.operation.context, told):
+    with error_list(module.operation.context, tell=lambda _: None) as errors:
         text = translated(module)
     if text is None:
         got = errors[0] if errors else "something else"
@@ -109,8 +102,8 @@ def _widened(bits: int, width: int, kind: _FloatFormat) -> int:
     exponent = max(magnitude >> kind.fraction, 1)
     digits = magnitude - ((exponent - 1) << kind.fraction)  # with the leading one of a normal number
     value = math.ldexp(digits, kind.least + exponent - 1 - kind.fraction)
-    (made,) = struct.unpack("<Q", struct.pack("<d", -value if sign else value))
-    return int(made)
+    (bits,) = struct.unpack("<Q", struct.pack("<d", -value if sign else value))
+    return int(bits)
 
 
 def _nameless(name: str, kind: _FloatFormat) -> int:

@@ -142,8 +142,10 @@ class _AbsentBindings(Bindings):
 
 
 def _clash(name: str) -> InputError:
-    told = "expected a process of Python's own, got a compiler's, whose LLVM would clash with theirs"
-    return InputError(f"MLIR's Python bindings: {name}: {told}; use it in a pass, or in `passpilot mlir-opt`")
+    message = "expected a process of Python's own, got a compiler's, whose LLVM would clash with theirs"
+    return InputError(
+        f"MLIR's Python bindings: {name}: {message}; use it in a pass, or in `passpilot mlir-opt`"
+    )
 
 
 @cache
@@ -216,8 +218,8 @@ def _chosen() -> str:
             return root
     who = "MLIR's Python bindings"
     if wanted:
-        told = f"expected the package {wanted} that {VARIABLE} names, got none"
-        raise InputError(f"{who}: {told}; install {_PACKAGES[wanted].distribution}, or unset {VARIABLE}")
+        message = f"expected the package {wanted} that {VARIABLE} names, got none"
+        raise InputError(f"{who}: {message}; install {_PACKAGES[wanted].distribution}, or unset {VARIABLE}")
     raise InputError(f"{who}: expected one of the packages {', '.join(ROOTS)}, got none; {_INSTALL}")
 
 

@@ -11,7 +11,7 @@ import os
 import tempfile
 from ctypes import c_char_p, c_void_p, py_object
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.mlir.functions import (
@@ -20,9 +20,9 @@ from passpilot.plugin.mlir.functions import (
     Handle,
     Initialize,
     Notify,
-    TellText,
     Text,
-    Told,
+    TextRef,
+    Write,
     pass_functions,
     translation_functions,
 )
@@ -48,22 +48,21 @@ class OpPassManager:
 
     def add_pipeline(self, text: str) -> str:
         """Add native passes from pipeline text; returns MLIR's error, or an empty text."""
-        with _standard_error() if "{" in text else contextlib.nullcontext(bytearray()) as heard:
-            added, told = _added(self._address, text)
+        with _standard_error() if "{" in text else contextlib.nullcontext(bytearray()) as captured:
+            added, error = _added(self._address, text)
         if not added:
-            return f"{heard.decode('utf-8', 'replace')}{told}" or "it cannot be added"
-        if heard:  # another thread wrote it
-            os.write(2, heard)
+            return f"{captured.decode('utf-8', 'replace')}{error}" or "it cannot be added"
+        if captured:  # another thread wrote it
+            os.write(2, captured)
         return ""
 
     def add_pass(self, name: str, text: str, doc: str, anchor: str, run: Callable[..., None]) -> object:
         """Add a pass that calls `run`, a `RunPass`; keep the result alive while the pass manager can run."""
-        kept = [each.encode() for each in (name, text, doc, anchor)]
         callbacks = Callbacks(_NOTHING, _NOTHING, Initialize(), _SAME, run)
-        texts = [Text(each, len(each)) for each in kept]
-        made = pass_functions().mlirCreateExternalPass(_type_id(text), *texts, 0, None, callbacks, None)
-        pass_functions().mlirOpPassManagerAddOwnedPass(self._address, made)
-        return run, kept
+        texts = [_text(part) for part in (name, text, doc, anchor)]
+        pass_ = pass_functions().mlirCreateExternalPass(_type_id(text), *texts, 0, None, callbacks, None)
+        pass_functions().mlirOpPassManagerAddOwnedPass(self._address, pass_)
+        return run, texts
 
 
 _NOTHING: Final = Notify(lambda _: None)
@@ -89,8 +88,8 @@ def signal_failure(pass_: int) -> None:
 
 def operation_at(address: int) -> Operation:
     """The operation at an address."""
-    make, name = _operations()
-    return make(_capsule_of(address, name, None))
+    create, name = _operations()
+    return create(_capsule_of(address, name, None))
 
 
 def translated(module: Any) -> str | None:
@@ -104,11 +103,11 @@ def translated(module: Any) -> str | None:
     library = translation_functions()
     context = library.LLVMContextCreate()
     try:
-        made = library.mlirTranslateModuleToLLVMIR(pointer_of(module), context)
-        if made is None:
+        translation = library.mlirTranslateModuleToLLVMIR(pointer_of(module), context)
+        if translation is None:
             return None
-        text = library.LLVMPrintModuleToString(made)
-        library.LLVMDisposeModule(made)
+        text = library.LLVMPrintModuleToString(translation)
+        library.LLVMDisposeModule(translation)
         try:
             return ctypes.string_at(text).decode("utf-8", "surrogateescape")
         finally:
@@ -147,28 +146,29 @@ def handled(context: Any, handle: Callable[[int], bool]) -> Iterator[None]:
         pass_functions().mlirContextDetachDiagnosticHandler(pointer_of(context), identity)
 
 
-def severity_of(diagnostic: int) -> int:
-    """A diagnostic's severity, as MLIR's number."""
-    severity: int = pass_functions().mlirDiagnosticGetSeverity(diagnostic)
-    return severity
+class DiagnosticParts(NamedTuple):
+    """What MLIR says in a diagnostic."""
+
+    severity: int
+    """MLIR's number."""
+    location: str
+    """As MLIR prints it."""
+    message: str
+    notes: list[int]
+    """The addresses of its notes."""
 
 
-def message_of(diagnostic: int) -> str:
-    """A diagnostic's text."""
-    return _printed(pass_functions().mlirDiagnosticPrint, diagnostic)[1]
-
-
-def location_of(diagnostic: int) -> str:
-    """A diagnostic's location, as MLIR prints it."""
-    return _printed(
-        pass_functions().mlirLocationPrint, pass_functions().mlirDiagnosticGetLocation(diagnostic)
-    )[1]
-
-
-def notes_of(diagnostic: int) -> list[int]:
-    """The notes of a diagnostic."""
-    count = pass_functions().mlirDiagnosticGetNumNotes(diagnostic)
-    return [pass_functions().mlirDiagnosticGetNote(diagnostic, number) for number in range(count)]
+def diagnostic_at(address: int) -> DiagnosticParts:
+    """The parts of the diagnostic at an address."""
+    library = pass_functions()
+    location = library.mlirDiagnosticGetLocation(address)
+    count = library.mlirDiagnosticGetNumNotes(address)
+    return DiagnosticParts(
+        library.mlirDiagnosticGetSeverity(address),
+        _printed(library.mlirLocationPrint, location)[1],
+        _printed(library.mlirDiagnosticPrint, address)[1],
+        [library.mlirDiagnosticGetNote(address, number) for number in range(count)],
+    )
 
 
 def _added(manager: int, text: str) -> tuple[bool, str]:
@@ -179,28 +179,28 @@ def _added(manager: int, text: str) -> tuple[bool, str]:
 @contextlib.contextmanager
 def _standard_error() -> Iterator[bytearray]:
     """Capture the process's standard error; LLVM writes errors about option values there."""
-    heard = bytearray()
+    captured = bytearray()
     with tempfile.TemporaryFile() as file:
         saved = os.dup(2)
         os.dup2(file.fileno(), 2)
         try:
-            yield heard
+            yield captured
         finally:
             os.dup2(saved, 2)
             os.close(saved)
             file.seek(0)
-            heard += file.read()
+            captured += file.read()
 
 
 def _printed(function: Callable[..., object], *arguments: object) -> tuple[bool, str]:
     """Call a function that prints through a callback; returns its result as a bool, and the printed text."""
-    told: list[bytes] = []
+    parts: list[bytes] = []
 
-    def tell(part: Told, _: int | None) -> None:
-        told.append(ctypes.string_at(part.data, part.length))
+    def write(part: TextRef, _: int | None) -> None:
+        parts.append(ctypes.string_at(part.data, part.length))
 
-    result = bool(function(*arguments, TellText(tell), None))
-    return result, b"".join(told).decode("utf-8", "replace")
+    result = bool(function(*arguments, Write(write), None))
+    return result, b"".join(parts).decode("utf-8", "replace")
 
 
 @cache
@@ -221,9 +221,9 @@ def _operations() -> tuple[Callable[[object], Operation], bytes]:
         return mlir.ir.Operation._CAPICreate, _name_of(module.operation._CAPIPtr)
 
 
-def pointer_of(made: Any) -> int:
+def pointer_of(wrapper: Any) -> int:
     """The address of an object of the Python modules."""
-    capsule = (made.operation if hasattr(made, "operation") else made)._CAPIPtr
+    capsule = (wrapper.operation if hasattr(wrapper, "operation") else wrapper)._CAPIPtr
     pointer: int = _pointer_of(capsule, _name_of(capsule))
     return pointer
 

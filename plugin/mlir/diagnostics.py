@@ -7,7 +7,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from passpilot.plugin.mlir.capi import handled, location_of, message_of, notes_of, severity_of
+from passpilot.plugin.mlir.capi import diagnostic_at, handled
 from passpilot.plugin.mlir.place import place_of
 
 if TYPE_CHECKING:
@@ -58,8 +58,26 @@ def diagnosed(context: Any, tell: Callable[[Diagnostic], bool]) -> Iterator[None
         raise raised[0]
 
 
-def _copied(given: int) -> Diagnostic:
+@contextlib.contextmanager
+def error_list(context: Any, tell: Callable[[Diagnostic], None] | None) -> Iterator[list[Diagnostic]]:
+    """Collect the errors of a context while the block runs.
+
+    `tell` gets every diagnostic; without it, MLIR handles those that are not errors.
+    """
+    errors: list[Diagnostic] = []
+
+    def handle(diagnostic: Diagnostic) -> bool:
+        if diagnostic.severity == "error":
+            errors.append(diagnostic)
+        if tell is not None:
+            tell(diagnostic)
+        return tell is not None or diagnostic.severity == "error"
+
+    with diagnosed(context, handle):
+        yield errors
+
+
+def _copied(address: int) -> Diagnostic:
     """A copy of a diagnostic; MLIR's own lives only during the callback."""
-    file, line, column = place_of(location_of(given))
-    notes = tuple(map(_copied, notes_of(given)))
-    return Diagnostic(_SEVERITIES[severity_of(given)], file, line, column, message_of(given), notes)
+    severity, location, message, notes = diagnostic_at(address)
+    return Diagnostic(_SEVERITIES[severity], *place_of(location), message, tuple(map(_copied, notes)))

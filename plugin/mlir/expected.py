@@ -60,8 +60,8 @@ class ExpectedDiagnostics:
         try:
             self._expected = list(_expected(source.lines()))
         except re.error as error:
-            told = f"expected-...-re: expected a regular expression, got {error.pattern!r}: {error}"
-            raise InputError(f"{source.name}: {told}") from error
+            message = f"expected-...-re: expected a regular expression, got {error.pattern!r}: {error}"
+            raise InputError(f"{source.name}: {message}") from error
         self.complaints: list[str] = []
 
     def meet(self, diagnostic: Diagnostic) -> None:
@@ -72,17 +72,17 @@ class ExpectedDiagnostics:
                 break
         else:
             if not (diagnostic.severity == "note" and diagnostic.message.startswith(_CURRENT)):
-                told = f"unexpected {diagnostic.severity}: {diagnostic.message}"
-                self.complaints.append(f"{self._source.place(diagnostic)}: error: {told}")
+                message = f"unexpected {diagnostic.severity}: {diagnostic.message}"
+                self.complaints.append(f"{self._source.place(diagnostic)}: error: {message}")
         for note in diagnostic.notes:
             self.meet(note)
 
     def missing(self) -> Iterator[str]:
         """Complaints about expected diagnostics that have not come."""
-        for each in self._expected:
-            if not each.met:
-                told = f'expected {each.severity} "{each.text}" was not produced'
-                yield f"{self._source.name}:{each.comment}: error: {told}"
+        for expected in self._expected:
+            if not expected.met:
+                message = f'expected {expected.severity} "{expected.text}" was not produced'
+                yield f"{self._source.name}:{expected.comment}: error: {message}"
 
 
 def _expected(lines: list[str]) -> Iterator[_Expected]:

@@ -31,13 +31,13 @@ class Text(ctypes.Structure):
     _fields_ = (("data", c_char_p), ("length", c_size_t))
 
 
-class Told(ctypes.Structure):
+class TextRef(ctypes.Structure):
     """A string of MLIR's: owned by MLIR, and not NUL-terminated."""
 
     _fields_ = (("data", c_void_p), ("length", c_size_t))
 
 
-TellText = CFUNCTYPE(None, Told, c_void_p)
+Write = CFUNCTYPE(None, TextRef, c_void_p)
 Notify = CFUNCTYPE(None, c_void_p)
 Initialize = CFUNCTYPE(c_int8, c_void_p, c_void_p)
 Clone = CFUNCTYPE(c_void_p, c_void_p)
@@ -63,15 +63,15 @@ PASSES: Final[dict[str, Signature]] = {
     "mlirContextDetachDiagnosticHandler": (None, c_void_p, c_int64),
     "mlirDiagnosticGetSeverity": (ctypes.c_int, c_void_p),
     "mlirDiagnosticGetLocation": (c_void_p, c_void_p),
-    "mlirDiagnosticPrint": (None, c_void_p, TellText, c_void_p),
+    "mlirDiagnosticPrint": (None, c_void_p, Write, c_void_p),
     "mlirDiagnosticGetNumNotes": (c_size_t, c_void_p),
     "mlirDiagnosticGetNote": (c_void_p, c_void_p, c_size_t),
-    "mlirLocationPrint": (None, c_void_p, TellText, c_void_p),
+    "mlirLocationPrint": (None, c_void_p, Write, c_void_p),
     "mlirPassManagerCreateOnOperation": (c_void_p, c_void_p, Text),
     "mlirPassManagerDestroy": (None, c_void_p),
     "mlirPassManagerGetAsOpPassManager": (c_void_p, c_void_p),
     "mlirOpPassManagerGetNestedUnder": (c_void_p, c_void_p, Text),
-    "mlirOpPassManagerAddPipeline": (c_bool, c_void_p, Text, TellText, c_void_p),
+    "mlirOpPassManagerAddPipeline": (c_bool, c_void_p, Text, Write, c_void_p),
     "mlirOpPassManagerAddOwnedPass": (None, c_void_p, c_void_p),
     "mlirCreateExternalPass": (
         *(c_void_p, c_void_p, Text, Text, Text, Text),

@@ -16,14 +16,14 @@ _ESCAPE: Final = re.compile(rb"\\([0-9A-Fa-f]{2}|.)")
 _SYMBOL: Final = "sym_name"
 
 
-def operation_of(made: object) -> Operation | None:
+def operation_of(wrapper: object) -> Operation | None:
     """The operation behind an object of any bindings; None for another object.
 
     Raises:
         StaleViewError: it has been erased.
     """
     try:
-        operation: Operation | None = getattr(made, "operation", None)
+        operation: Operation | None = getattr(wrapper, "operation", None)
         return operation if hasattr(operation, "_CAPIPtr") else None
     except RuntimeError as error:
         raise StaleViewError("expected an operation that is there, got one that was erased") from error

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.mlir.diagnostics import diagnosed
+from passpilot.plugin.mlir.diagnostics import error_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,23 +44,15 @@ class Source:
         Raises:
             InputError: the data is not a module.
         """
-        errors: list[Diagnostic] = []
-
-        def told(diagnostic: Diagnostic) -> bool:
-            if diagnostic.severity == "error":
-                errors.append(diagnostic)
-            tell(diagnostic)
-            return True
-
         context.emit_error_diagnostics = True
-        try:
-            with diagnosed(context, told):
+        with error_list(context, tell) as errors:
+            try:
                 if self.whole:
                     return mlir.ir.Module.parseFile(self.path, context)
                 return mlir.ir.Module.parse(self.data, context)
-        except mlir.ir.MLIRError as error:
-            got = f"{errors[0].message} ({self.place(errors[0])})" if errors else "something else"
-            raise InputError(f"{self.name}: expected a module of MLIR, got: {got}") from error
+            except mlir.ir.MLIRError as error:
+                got = f"{errors[0].message} ({self.place(errors[0])})" if errors else "something else"
+                raise InputError(f"{self.name}: expected a module of MLIR, got: {got}") from error
 
     def place(self, diagnostic: Diagnostic) -> str:
         """The place of a diagnostic as MLIR prints it, with this source's name."""

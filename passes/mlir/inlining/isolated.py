@@ -60,31 +60,32 @@ def is_inlined_alone(call: Operation, caller: CallGraphNode, callee: CallGraphNo
 def _body(operation: Operation, like: Sequence[Value], location: object) -> Block:
     """A new block in an operation, with arguments of the types of other values."""
     blocks: Any = operation.regions[0].blocks
-    made: Block = blocks.append(*_types(like), arg_locs=[location] * len(like))
-    return made
+    block: Block = blocks.append(*types_of(like), arg_locs=[location] * len(like))
+    return block
 
 
 def _emptied(operation: Operation, operands: Sequence[Value]) -> Operation:
     """A copy of an operation with other operands and with empty regions."""
-    made: Operation = bindings().ir.Operation.create(
+    copy: Operation = bindings().ir.Operation.create(
         operation.name,
-        results=_types(operation.results),
+        results=types_of(operation.results),
         operands=operands,
         attributes=dict(operation.attributes.items()),
         regions=len(operation.regions),
         loc=operation.location,
         ip=False,
     )
-    return made
+    return copy
 
 
-def _types(values: Iterable[Value]) -> list[object]:
+def types_of(values: Iterable[Value]) -> list[object]:
+    """The types of values, in order."""
     return [value.type for value in values]
 
 
 def _callee_symbol(call: Operation) -> Attribute:
-    made: Attribute = bindings().ir.FlatSymbolRefAttr.get(_CALLEE, call.context)
-    return made
+    symbol: Attribute = bindings().ir.FlatSymbolRefAttr.get(_CALLEE, call.context)
+    return symbol
 
 
 def _is_inlined_in(caller: Operation, callee: CallGraphNode) -> bool:
@@ -141,9 +142,9 @@ def pass_manager(pipeline: str, context: object) -> PassManager:
     """
     passes = bindings().passmanager.PassManager
     try:
-        made: PassManager = passes.parse(pipeline, context)
+        manager: PassManager = passes.parse(pipeline, context)
     except Exception as error:
-        told = str(error).partition("\n")[0].rpartition("error: ")[2]
-        raise InputError(f"pipeline {pipeline!r}: expected one that MLIR takes, got: {told}") from error
-    made.enable_verifier(False)
-    return made
+        got = str(error).partition("\n")[0].rpartition("error: ")[2]
+        raise InputError(f"pipeline {pipeline!r}: expected one that MLIR takes, got: {got}") from error
+    manager.enable_verifier(False)
+    return manager

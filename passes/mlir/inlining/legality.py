@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from passpilot.passes.mlir.inlining.isolated import is_inlined, is_inlined_alone
+from passpilot.passes.mlir.inlining.isolated import is_inlined, is_inlined_alone, types_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Set
+    from collections.abc import Set
 
     from passpilot.features.mlir.call_graph import CallGraphNode
     from passpilot.features.mlir.contents import Call
-    from passpilot.plugin.mlir.protocols import Operation, Value
+    from passpilot.plugin.mlir.protocols import Operation
 
 _Place = tuple[str, bool]
 """The name of the operation around a call, and whether the callee is straight."""
@@ -77,9 +77,5 @@ def _fits(call: Operation, callee: CallGraphNode) -> bool:
     returns = [end for end in ends if end.name == callee.kind.terminator]
     if len(ends) < len(blocks) or len(returns) != callee.contents.names[callee.kind.terminator]:
         return False
-    wanted = _types(call.operands), *(_types(call.results) for _ in returns)
-    return wanted == (_types(blocks[0].arguments), *(_types(each.operands) for each in returns))
-
-
-def _types(values: Iterable[Value]) -> list[object]:
-    return [value.type for value in values]
+    wanted = types_of(call.operands), *(types_of(call.results) for _ in returns)
+    return wanted == (types_of(blocks[0].arguments), *(types_of(end.operands) for end in returns))

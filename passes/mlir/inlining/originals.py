@@ -39,7 +39,7 @@ class Originals:
         if self._accepted or not self._refused:
             return
         changed = {id(node.operation): node for node in self._copies}
-        for block, child in (each for graph in graphs for each in graph.children):
+        for block, child in (pair for graph in graphs for pair in graph.children):
             node = changed.get(id(child))
             if node is not None and not node.erased:
                 child.erase()

@@ -19,13 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.point import Site
-from passpilot.passes.mlir.stock.messages import (
-    AdviseRequest,
-    EndRequest,
-    RunRequest,
-    receive_answer,
-    send_request,
-)
+from passpilot.passes.mlir.stock.messages import AdviseRequest, EndRequest, RunRequest
 from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.passes.python.registry import MLIR
 from passpilot.passes.stock import advisors as loaded
@@ -110,8 +104,10 @@ class LoadedOperation:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        told = f"expected its text, str(obs.site.{self._part}), got a use that only `passpilot mlir-opt` has"
-        raise InputError(f"obs.site.{self._part}.{name} in a stock mlir-opt: {told}")
+        message = (
+            f"expected its text, str(obs.site.{self._part}), got a use that only `passpilot mlir-opt` has"
+        )
+        raise InputError(f"obs.site.{self._part}.{name} in a stock mlir-opt: {message}")
 
 
 class LoadedAdvisor(PointAdvisor):
@@ -156,8 +152,8 @@ def _check(tell: Teller, name: bytes, options: bytes) -> None:  # noqa: ARG001
 
     definition, text = _definition(name.decode()), os.fsdecode(options)
 
-    def error(told: str, start: int, end: int) -> PipelineError:
-        return refused(f"pass {definition.name}: options", text, told, start, end)
+    def error(message: str, start: int, end: int) -> PipelineError:
+        return refused(f"pass {definition.name}: options", text, message, start, end)
 
     make_pass(definition, text, 0, (0, len(text)), error)
 
@@ -182,8 +178,8 @@ def _advise(
 ) -> None:
     name = os.fsdecode(point)
     if name in HOOKED:
-        told = f"expected a point of MLIR's passes, got {name}, which is LLVM's"
-        raise UsageError(f"--passpilot-advise: {told}")
+        message = f"expected a point of MLIR's passes, got {name}, which is LLVM's"
+        raise UsageError(f"--passpilot-advise: {message}")
     policy: OnError = "default" if on_error == b"default" else "fail"
     request = AdviseRequest(compilation, name, os.fsdecode(runner), os.fsdecode(log), policy, timeout)
     _asked(tell, request)
@@ -197,8 +193,8 @@ def _asked(tell: Teller, request: Request, text: bytes = b"") -> Reply:
     """The worker's answer; passes its diagnostics on."""
     with _ONE:
         answer = _worker().ask(request, text)
-    for told in answer.told:
-        tell(*told)
+    for diagnostic in answer.diagnostics:
+        tell(*diagnostic)
     return answer
 
 
@@ -219,12 +215,13 @@ class _WorkerProcess:
             PassError: the process died.
         """
         try:
-            send_request(self._connection, request, text)
-            return receive_answer(self._connection)
+            self._connection.send((request, text))
+            reply: Reply = self._connection.recv()
         except (EOFError, OSError):
             who = f"pass {request.name}" if isinstance(request, RunRequest) else "passes in Python"
-            told = "expected an answer of the process in which it runs"
-            raise PassError(f"{who}: {told}, got its end with code {self._ended()}") from None
+            message = "expected an answer of the process in which it runs"
+            raise PassError(f"{who}: {message}, got its end with code {self._ended()}") from None
+        return reply
 
     def end(self) -> None:
         """Close the connection, which ends the process, and wait for it."""

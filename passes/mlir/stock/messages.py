@@ -1,26 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The messages between `passpilot.passes.mlir.stock.door` and `passpilot.passes.mlir.stock.worker`.
 
-Wire format: a message is a frame of JSON, then a frame of IR as text. A request is the name of one of the
-classes below with its fields, and for `RunRequest` the operation. An answer has the diagnostics and the new
-operation, empty if there is none or it has not changed.
+A `Connection` pickles them. A request comes with the operation's text, empty unless it is a `RunRequest`.
 """
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from multiprocessing.connection import Connection
+    from collections.abc import Sequence
 
     from passpilot.passes.advisor import OnError
 
 Place = tuple[str, int, int]
 """File, line and column; empty and 0 if unknown."""
 
-Told = tuple[str, str, Place]
+Message = tuple[str, str, Place]
 """A diagnostic: severity, such as ``error``, text and place."""
 
 
@@ -63,44 +59,9 @@ class EndRequest(NamedTuple):
 
 Request = RunRequest | AdviseRequest | EndRequest
 
-_REQUESTS: Final[Mapping[str, type[Request]]] = {
-    each.__name__: each for each in (RunRequest, AdviseRequest, EndRequest)
-}
-
 
 class Reply(NamedTuple):
     """The diagnostics of a run, and the new operation, empty if unchanged."""
 
-    told: Sequence[Told]
+    diagnostics: Sequence[Message]
     text: bytes = b""
-
-
-def send_request(connection: Connection, request: Request, text: bytes = b"") -> None:
-    """Ask the worker for something."""
-    _send(connection, (type(request).__name__, request), text)
-
-
-def receive_request(connection: Connection) -> tuple[Request, bytes]:
-    """The next request and its operation."""
-    (kind, fields), text = _receive(connection)
-    return _REQUESTS[kind](*fields), text
-
-
-def send_answer(connection: Connection, answer: Reply) -> None:
-    """Answer the last request."""
-    _send(connection, answer.told, answer.text)
-
-
-def receive_answer(connection: Connection) -> Reply:
-    """The answer to the last request."""
-    told, text = _receive(connection)
-    return Reply([(kind, said, (file, line, column)) for kind, said, (file, line, column) in told], text)
-
-
-def _send(connection: Connection, fields: object, text: bytes) -> None:
-    connection.send_bytes(json.dumps(fields).encode())
-    connection.send_bytes(text)
-
-
-def _receive(connection: Connection) -> tuple[Any, bytes]:
-    return json.loads(connection.recv_bytes()), connection.recv_bytes()

@@ -20,13 +20,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from passpilot.passes.mlir.pipeline import Pipeline
-from passpilot.passes.mlir.stock.messages import (
-    AdviseRequest,
-    Reply,
-    RunRequest,
-    receive_request,
-    send_answer,
-)
+from passpilot.passes.mlir.stock.messages import AdviseRequest, Reply, RunRequest
 from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.passes.stock.compilation import CompilationAdvisors
 from passpilot.plugin.errors import Error, PassError
@@ -36,7 +30,7 @@ from passpilot.plugin.load import load_file
 from passpilot.plugin.mlir.bindings import bindings
 
 if TYPE_CHECKING:
-    from passpilot.passes.mlir.stock.messages import Request, Told
+    from passpilot.passes.mlir.stock.messages import Message, Request
     from passpilot.plugin.mlir.diagnostics import Diagnostic
 
 NOWHERE = ("", 0, 0)
@@ -55,47 +49,47 @@ class PassWorker:
 
     def answer(self, request: Request, text: bytes) -> Reply:
         """Do what is requested; it has failed if the reply has an error."""
-        told: list[Told] = []
+        messages: list[Message] = []
         result = b""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                result = self._done(request, text, told)
+                result = self._done(request, text, messages)
             except Error as error:
-                if not any(kind == "error" for kind, *_ in told):
-                    told.append(("error", " ".join(str(error).split()), NOWHERE))
+                if not any(kind == "error" for kind, *_ in messages):
+                    messages.append(("error", " ".join(str(error).split()), NOWHERE))
             except BaseException as error:  # noqa: BLE001  (Ctrl-C and sys.exit() in a pass)
                 who = f"{request.name}: " if isinstance(request, RunRequest) else ""
-                told.append(("error", who + headline(error), NOWHERE))
-        return Reply([*told, *(("warning", str(each.message), NOWHERE) for each in caught)], result)
+                messages.append(("error", who + headline(error), NOWHERE))
+        return Reply([*messages, *(("warning", str(warning.message), NOWHERE) for warning in caught)], result)
 
-    def _done(self, request: Request, text: bytes, told: list[Told]) -> bytes:
+    def _done(self, request: Request, text: bytes, messages: list[Message]) -> bytes:
         if isinstance(request, RunRequest):
-            return self._run(request, text, told)
+            return self._run(request, text, messages)
         if isinstance(request, AdviseRequest):
             number, point, runner, log, on_error, timeout = request
-            made = PointAdvisor(point, runner, log=log or None, on_error=on_error, timeout=timeout)
-            self._advisors[number].advise(made)
+            advisor = PointAdvisor(point, runner, log=log or None, on_error=on_error, timeout=timeout)
+            self._advisors[number].advise(advisor)
         else:
             ended = self._advisors.pop(request.compilation, CompilationAdvisors())
             ended.end(good=request.good, stats=request.stats)
         return b""
 
-    def _run(self, request: RunRequest, text: bytes, told: list[Told]) -> bytes:
+    def _run(self, request: RunRequest, text: bytes, messages: list[Message]) -> bytes:
         """The new text of the operation; empty if it has not changed."""
         whole = self._parsed(request, text)
-        made = whole.regions[0].blocks[0].operations[0].operation if request.inside else whole
-        before = _printed(made, alone=request.inside)
+        operation = whole.regions[0].blocks[0].operations[0].operation if request.inside else whole
+        before = _printed(operation, alone=request.inside)
         pipeline = self._pipeline(f"{request.operation}({request.element})")
         advisors = self._advisors[request.compilation]
         advisors.raise_failure()
         try:
             with advisors.asked():
-                pipeline.run(made, tell=partial(_tell, told))
+                pipeline.run(operation, tell=partial(_tell, messages))
         except BaseException:
             advisors.raise_failure()
             raise
-        after = _printed(made, alone=request.inside)
+        after = _printed(operation, alone=request.inside)
         return after if after != before else b""
 
     def _pipeline(self, text: str) -> Pipeline:
@@ -109,13 +103,15 @@ class PassWorker:
             return mlir.ir.Operation.parse(text.decode("utf-8", "surrogateescape"), context=self._context)
         except mlir.ir.MLIRError as error:
             got = error.error_diagnostics[0].message
-            told = f"expected what MLIR of {mlir.root} {mlir.version} reads, got: {got}"
-            raise PassError(f"pass {request.name}: {told}") from None
+            message = f"expected what MLIR of {mlir.root} {mlir.version} reads, got: {got}"
+            raise PassError(f"pass {request.name}: {message}") from None
 
 
-def _tell(told: list[Told], diagnostic: Diagnostic) -> None:
-    said = (diagnostic, *diagnostic.notes)
-    told += [(each.severity, each.message, (each.file, each.line, each.column)) for each in said]
+def _tell(messages: list[Message], diagnostic: Diagnostic) -> None:
+    messages.extend(
+        (part.severity, part.message, (part.file, part.line, part.column))
+        for part in (diagnostic, *diagnostic.notes)
+    )
 
 
 def _printed(operation: Any, *, alone: bool) -> bytes:
@@ -146,10 +142,10 @@ def main(descriptor: str, *files: str) -> None:
         failure = Reply([("error", " ".join(str(error).split()), NOWHERE)])
     while True:
         try:
-            request, text = receive_request(connection)
+            request, text = connection.recv()
             answer = failure or worker.answer(request, text)
             sys.stdout.flush()
-            send_answer(connection, answer)
+            connection.send(answer)
         except (EOFError, OSError):
             return
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "core.h"
+#include "gc.h"
 #include "native_runner.h"
 #include "pass_question.h"
 #include "py_failure.h"
@@ -148,42 +149,6 @@ bool closeLog(PyAdvisor &A) {
   return Good;
 }
 
-int traverse(PyObject *Self, visitproc visit, void *arg) {
-  Py_VISIT(Py_TYPE(Self));
-  if (!nb::inst_ready(Self))
-    return 0;
-  auto *A = nb::inst_ptr<PyAdvisor>(Self);
-  Py_VISIT(A->Evaluate.ptr());
-  Py_VISIT(A->SwitchContext.ptr());
-  Py_VISIT(A->EvaluateBatch.ptr());
-  Py_VISIT(A->Exception.ptr());
-  Py_VISIT(A->FallbackException.ptr());
-  for (nb::object &F : A->Fills)
-    Py_VISIT(F.ptr());
-  for (auto &[Name, Store, Absent] : A->Stores)
-    Py_VISIT(Store.ptr());
-  Py_VISIT(A->CheckNames.ptr());
-  return 0;
-}
-
-int clear(PyObject *Self) {
-  auto *A = nb::inst_ptr<PyAdvisor>(Self);
-  A->Evaluate.reset();
-  A->SwitchContext.reset();
-  A->EvaluateBatch.reset();
-  A->Exception.reset();
-  A->FallbackException.reset();
-  for (nb::object &F : A->Fills)
-    F.reset();
-  A->Stores.clear();
-  A->CheckNames.reset();
-  return 0;
-}
-
-PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
-                       {Py_tp_clear, reinterpret_cast<void *>(clear)},
-                       {0, nullptr}};
-
 void bindState(nb::class_<PyAdvisor> &C) {
   C.def("views", &viewsOf, nb::arg("writable"),
         nb::sig("def views(self, writable: bool) -> dict[str, "
@@ -210,18 +175,15 @@ void bindState(nb::class_<PyAdvisor> &C) {
           "between decisions.")
       .def_prop_ro("counts", &countsOf,
                    nb::sig("def counts(self) -> dict[str, float]"))
-      .def_prop_ro(
-          "failure",
-          [](PyAdvisor &A) {
-            return failureOf(A.Session->failure(), A.Exception);
-          },
-          nb::sig("def failure(self) -> Failure | None"))
-      .def_prop_ro(
-          "first_fallback",
-          [](PyAdvisor &A) {
-            return failureOf(A.Session->firstFallback(), A.FallbackException);
-          },
-          nb::sig("def first_fallback(self) -> Failure | None"))
+      .def_prop_ro("failure",
+                   [](PyAdvisor &A) {
+                     return failureOf(A.Session->failure(), A.Exception);
+                   })
+      .def_prop_ro("first_fallback",
+                   [](PyAdvisor &A) {
+                     return failureOf(A.Session->firstFallback(),
+                                      A.FallbackException);
+                   })
       .def_prop_ro("unused",
                    [](PyAdvisor &A) { return A.Session->runner().unused(); });
 }
@@ -229,7 +191,7 @@ void bindState(nb::class_<PyAdvisor> &C) {
 } // namespace
 
 void bindAdvisor(nb::module_ &M) {
-  nb::class_<PyAdvisor> C(M, "Advisor", nb::type_slots(Slots),
+  nb::class_<PyAdvisor> C(M, "Advisor", nb::type_slots(GCSlots<PyAdvisor>),
                           nb::is_weak_referenceable());
   C.def("__init__", &create, nb::arg("point"), nb::arg("native").none(),
         nb::arg("inputs"), nb::arg("custom"), nb::arg("default_on_error"),

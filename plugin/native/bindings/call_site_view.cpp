@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "core.h"
-#include "integer.h"
+#include "define.h"
 #include "python_error.h"
 #include "view.h"
 
@@ -33,10 +33,6 @@ struct ArgumentView : CallSite {
   llvm::Value &value() const { return *site().getArgOperand(Index); }
 };
 
-FunctionView functionOf(const CallSite &S, llvm::Function *F) {
-  return FunctionView(S, F);
-}
-
 std::string placeText(const SourceLocation &L) {
   return L.File + ":" + std::to_string(L.Line) + ":" + std::to_string(L.Column);
 }
@@ -58,118 +54,90 @@ std::string described(const CallSite &S) {
 }
 
 void bindSourceLocation(nb::module_ &M) {
-  nb::class_<SourceLocation>(M, "SourceLocation",
-                             "A place in the source, from debug information.")
-      .def_prop_ro(
-          "file", [](SourceLocation &L) { return text(L.File); },
-          "The path as the debug information has it.")
-      .def_prop_ro(
-          "function", [](SourceLocation &L) { return text(L.Function); },
-          "The function that the source line belongs to.")
-      .def_ro("line", &SourceLocation::Line, "The line, from 1; 0 if unknown.")
+  nb::class_<SourceLocation> C(
+      M, "SourceLocation", "A place in the source, from debug information.");
+  Properties P(C);
+  P("file", "The path as the debug information has it.",
+    [](SourceLocation &L) { return text(L.File); });
+  P("function", "The function that the source line belongs to.",
+    [](SourceLocation &L) { return text(L.Function); });
+  C.def_ro("line", &SourceLocation::Line, "The line, from 1; 0 if unknown.")
       .def_ro("column", &SourceLocation::Column,
               "The column, from 1; 0 if unknown.")
       .def("__repr__", &placeText);
 }
 
+llvm::Function &of(const FunctionView &V) { return V.function(); }
+llvm::CallBase &of(const CallSite &S) { return S.site(); }
+
 void bindCallSiteFunction(nb::module_ &M) {
-  nb::class_<FunctionView>(M, "CallSiteFunction",
-                           nb::type_slots(ViewSlots<FunctionView>))
-      .def_prop_ro(
-          "name",
-          [](FunctionView &V) { return text(V.function().getName().str()); })
-      .def_prop_ro("is_declaration",
-                   [](FunctionView &V) { return V.function().isDeclaration(); })
-      .def_prop_ro("linkage",
-                   [](FunctionView &V) { return linkageText(V.function()); })
-      .def_prop_ro("attributes",
-                   [](FunctionView &V) {
-                     return attributeTexts(
-                         V.function().getAttributes().getFnAttrs());
-                   })
-      .def_prop_ro("argument_count",
-                   [](FunctionView &V) { return V.function().arg_size(); })
-      .def_prop_ro("block_count",
-                   [](FunctionView &V) { return V.function().size(); })
-      .def_prop_ro(
-          "instruction_count",
-          [](FunctionView &V) { return V.function().getInstructionCount(); })
-      .def_prop_ro("opcode_counts",
-                   [](FunctionView &V) { return opcodeCounts(V.function()); })
-      .def("__str__",
-           [](FunctionView &V) { return text(printed(V.function())); })
-      .def("__repr__", [](FunctionView &V) {
-        return text("<function " + V.function().getName().str() + ">");
-      });
+  using llvm::Function;
+  nb::class_<FunctionView> C(M, "CallSiteFunction",
+                             nb::type_slots(GCSlots<FunctionView>));
+  Properties P(C);
+  P("name", [](Function &F) { return F.getName(); });
+  P("is_declaration", [](Function &F) { return F.isDeclaration(); });
+  P("linkage", [](Function &F) { return linkageText(F); });
+  P("attributes",
+    [](Function &F) { return attributeTexts(F.getAttributes().getFnAttrs()); });
+  P("argument_count", [](Function &F) { return F.arg_size(); });
+  P("block_count", [](Function &F) { return F.size(); });
+  P("instruction_count", [](Function &F) { return F.getInstructionCount(); });
+  P("opcode_counts", [](Function &F) { return opcodeCounts(F); });
+  C.def("__str__", [](FunctionView &V) {
+     return text(printed(of(V)));
+   }).def("__repr__", [](FunctionView &V) {
+    return text("<function " + of(V).getName().str() + ">");
+  });
 }
 
 void bindArgument(nb::module_ &M) {
-  nb::class_<ArgumentView>(M, "CallSiteArgument",
-                           nb::type_slots(ViewSlots<ArgumentView>))
-      .def_ro("index", &ArgumentView::Index)
-      .def_prop_ro(
-          "is_constant",
-          [](ArgumentView &V) { return llvm::isa<llvm::Constant>(V.value()); })
-      .def_prop_ro(
-          "integer", [](ArgumentView &V) { return integerOf(V.value()); },
-          nb::sig("def integer(self) -> int | None"))
-      .def_prop_ro("attributes",
-                   [](ArgumentView &V) {
-                     return attributeTexts(
-                         V.site().getAttributes().getParamAttrs(V.Index));
-                   })
-      .def("__str__",
-           [](ArgumentView &V) { return text(printedOperand(V.value())); });
+  nb::class_<ArgumentView> C(M, "CallSiteArgument",
+                             nb::type_slots(GCSlots<ArgumentView>));
+  C.def_ro("index", &ArgumentView::Index);
+  Properties P(C);
+  P("is_constant",
+    [](ArgumentView &V) { return llvm::isa<llvm::Constant>(V.value()); });
+  P(
+      "integer", "", [](ArgumentView &V) { return integerOf(V.value()); },
+      nb::sig("def integer(self) -> int | None"));
+  P("attributes", [](ArgumentView &V) {
+    return attributeTexts(V.site().getAttributes().getParamAttrs(V.Index));
+  });
+  C.def("__str__",
+        [](ArgumentView &V) { return text(printedOperand(V.value())); });
 }
 
 void bindSite(nb::module_ &M) {
-  nb::class_<CallSite>(M, "CallSite", nb::type_slots(ViewSlots<CallSite>))
-      .def_prop_ro(
-          "caller",
-          [](CallSite &S) { return functionOf(S, S.site().getCaller()); })
-      .def_prop_ro("callee",
-                   [](CallSite &S) {
-                     return functionOf(S, S.site().getCalledFunction());
-                   })
-      .def_prop_ro("arguments", &argumentsOf)
-      .def_prop_ro("attributes",
-                   [](CallSite &S) {
-                     return attributeTexts(
-                         S.site().getAttributes().getFnAttrs());
-                   })
-      .def_prop_ro("debug_location",
-                   [](CallSite &S) -> std::optional<SourceLocation> {
-                     auto Chain = locationChain(S.site());
-                     return Chain.empty() ? std::nullopt
-                                          : std::optional(Chain.front());
-                   })
-      .def_prop_ro("inlined_at",
-                   [](CallSite &S) {
-                     auto Chain = locationChain(S.site());
-                     if (!Chain.empty())
-                       Chain.erase(Chain.begin());
-                     return Chain;
-                   })
-      .def_prop_ro("block_frequency",
-                   [](CallSite &S) {
-                     return S.A->shapeOf(*S.site().getCaller())
-                         .relativeFrequency(*S.site().getParent());
-                   })
-      .def_prop_ro("loop_depth",
-                   [](CallSite &S) {
-                     return S.A->shapeOf(*S.site().getCaller())
-                         .loopDepth(*S.site().getParent());
-                   })
-      .def_prop_ro("ordinal", [](CallSite &S) { return S.Ordinal; })
-      .def("module_text",
-           [](CallSite &S) {
-             std::string Text;
-             llvm::raw_string_ostream OS(Text);
-             S.site().getModule()->print(OS, nullptr);
-             return text(Text);
-           })
-      .def_prop_ro("text", [](CallSite &S) { return text(printed(S.site())); })
-      .def("__str__", [](CallSite &S) { return text(described(S)); });
+  using llvm::CallBase;
+  nb::class_<CallSite> C(M, "CallSite", nb::type_slots(GCSlots<CallSite>));
+  Properties P(C);
+  P("caller",
+    [](CallSite &S) { return FunctionView(S, S.site().getCaller()); });
+  P("callee",
+    [](CallSite &S) { return FunctionView(S, S.site().getCalledFunction()); });
+  P("arguments", &argumentsOf);
+  P("attributes", [](CallBase &CB) {
+    return attributeTexts(CB.getAttributes().getFnAttrs());
+  });
+  P("debug_location", [](CallBase &CB) { return sourceLocation(CB); });
+  P("inlined_at", [](CallBase &CB) { return inlinedAt(CB); });
+  P("block_frequency", [](CallSite &S) {
+    return S.A->shapeOf(*S.site().getCaller())
+        .relativeFrequency(*S.site().getParent());
+  });
+  P("loop_depth", [](CallSite &S) {
+    return S.A->shapeOf(*S.site().getCaller()).loopDepth(*S.site().getParent());
+  });
+  P("ordinal", [](CallSite &S) { return S.Ordinal; });
+  C.def("module_text", [](CallSite &S) {
+    std::string Text;
+    llvm::raw_string_ostream OS(Text);
+    S.site().getModule()->print(OS, nullptr);
+    return text(Text);
+  });
+  P("text", [](CallBase &CB) { return text(printed(CB)); });
+  C.def("__str__", [](CallSite &S) { return text(described(S)); });
 }
 
 } // namespace
@@ -179,9 +147,7 @@ void bindCallSite(nb::module_ &M) {
   bindCallSiteFunction(M);
   bindArgument(M);
   bindSite(M);
-  siteMakers()["inline"] = [](nb::object Owner, PyAdvisor &A) {
-    return nb::cast(CallSite(std::move(Owner), A));
-  };
+  siteMakers()["inline"] = makeSite<CallSite>;
 }
 
 } // namespace passpilot

@@ -41,7 +41,6 @@ Owner ownerOf(HostedModule &H);
 class ValueRef {
 public:
   using IR = llvm::Value;
-  static constexpr const char *Noun = "value";
 
   ValueRef(const Owner &O, llvm::Value &V)
       : O(O), Key(&V), N(O.H->handles().acquire(V)) {}
@@ -65,46 +64,33 @@ template <typename T, typename Base> struct RefOf : Base {
   using IR = T;
   using Base::Base;
 };
-struct ArgumentRef : RefOf<llvm::Argument, ValueRef> {
-  using RefOf::RefOf;
-  static constexpr const char *Noun = "argument";
-};
-struct BlockRef : RefOf<llvm::BasicBlock, ValueRef> {
-  using RefOf::RefOf;
-  static constexpr const char *Noun = "block";
-};
-struct ConstantRef : RefOf<llvm::Constant, ValueRef> {
-  using RefOf::RefOf;
-  static constexpr const char *Noun = "constant";
-};
-struct GlobalRef : RefOf<llvm::GlobalValue, ConstantRef> {
-  using RefOf::RefOf;
-  static constexpr const char *Noun = "global";
-};
-struct FunctionRef : RefOf<llvm::Function, GlobalRef> {
-  using RefOf::RefOf;
-  static constexpr const char *Noun = "function";
-};
-struct VariableRef : RefOf<llvm::GlobalVariable, GlobalRef> {
-  using RefOf::RefOf;
-  static constexpr const char *Noun = "global variable";
-};
-struct AliasRef : RefOf<llvm::GlobalAlias, GlobalRef> {
-  using RefOf::RefOf;
-  static constexpr const char *Noun = "alias";
-};
-struct InstructionRef : RefOf<llvm::Instruction, ValueRef> {
-  using RefOf::RefOf;
-  static constexpr const char *Noun = "instruction";
-};
-struct CallRef : RefOf<llvm::CallBase, InstructionRef> {
-  using RefOf::RefOf;
-  static constexpr const char *Noun = "call";
-};
+using ArgumentRef = RefOf<llvm::Argument, ValueRef>;
+using BlockRef = RefOf<llvm::BasicBlock, ValueRef>;
+using ConstantRef = RefOf<llvm::Constant, ValueRef>;
+using GlobalRef = RefOf<llvm::GlobalValue, ConstantRef>;
+using FunctionRef = RefOf<llvm::Function, GlobalRef>;
+using VariableRef = RefOf<llvm::GlobalVariable, GlobalRef>;
+using AliasRef = RefOf<llvm::GlobalAlias, GlobalRef>;
+using InstructionRef = RefOf<llvm::Instruction, ValueRef>;
+using CallRef = RefOf<llvm::CallBase, InstructionRef>;
+
+/// The word for a kind of values in messages.
+template <typename T> constexpr const char *Noun = "value";
+template <> inline constexpr const char *Noun<llvm::Argument> = "argument";
+template <> inline constexpr const char *Noun<llvm::BasicBlock> = "block";
+template <> inline constexpr const char *Noun<llvm::Constant> = "constant";
+template <> inline constexpr const char *Noun<llvm::GlobalValue> = "global";
+template <> inline constexpr const char *Noun<llvm::Function> = "function";
+template <>
+inline constexpr const char *Noun<llvm::GlobalVariable> = "global variable";
+template <> inline constexpr const char *Noun<llvm::GlobalAlias> = "alias";
+template <>
+inline constexpr const char *Noun<llvm::Instruction> = "instruction";
+template <> inline constexpr const char *Noun<llvm::CallBase> = "call";
 
 /// The value of handle \p R; raises as ValueRef::get() does.
 template <typename Ref> typename Ref::IR &of(const Ref &R) {
-  return static_cast<typename Ref::IR &>(R.get(Ref::Noun));
+  return static_cast<typename Ref::IR &>(R.get(Noun<typename Ref::IR>));
 }
 
 /// A type, which lives as long as the module.
@@ -158,29 +144,15 @@ template <typename Range> nb::list handlesOf(const Owner &O, Range &&Values) {
 /// LLVM's text for Python; it need not be UTF-8.
 nb::str textOf(llvm::StringRef S);
 
+/// Runs LLVM's passes on \p F or, if it is null, on the module.
+bool runPasses(HostedModule &H, llvm::Function *F, const std::string &Pipeline);
+[[noreturn]] void refuseOperand(const char *Asker, const char *Expected,
+                                const std::string &Got);
+/// The first location of locationChain(), and the others.
+std::optional<SourceLocation> sourceLocation(const llvm::Instruction &I);
+std::vector<SourceLocation> inlinedAt(const llvm::Instruction &I);
+
 void bindIRModule(nb::class_<HostedModule> &C);
-
-nb::list loopsOfFunction(const FunctionRef &R);
-nb::object loopOfBlock(const BlockRef &R);
-void bindFunctionAnalyses(nb::class_<FunctionRef, GlobalRef> &C);
-void bindBlockAnalyses(nb::class_<BlockRef, ValueRef> &C);
-void bindInstructionAnalyses(nb::class_<InstructionRef, ValueRef> &C);
-void bindCallAnalyses(nb::class_<CallRef, InstructionRef> &C);
-
-void bindValueMutations(nb::class_<ValueRef> &C);
-void bindArgumentMutations(nb::class_<ArgumentRef, ValueRef> &C);
-void bindGlobalMutations(nb::class_<GlobalRef, ConstantRef> &C);
-void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C);
-void bindBlockMutations(nb::class_<BlockRef, ValueRef> &C);
-void bindInstructionMutations(nb::class_<InstructionRef, ValueRef> &C);
-void bindCallMutations(nb::class_<CallRef, InstructionRef> &C);
-void bindLoopMutations(nb::class_<LoopRef> &C);
-void bindModuleMutations(nb::class_<HostedModule> &C);
-/// The setters of linkage, visibility and calling_convention.
-void setLinkageOf(GlobalRef &R, const std::string &Text);
-void setVisibilityOf(GlobalRef &R, const std::string &Text);
-void setCallingConventionOf(FunctionRef &R, const std::string &Text);
-void bindInlineCost(nb::module_ &M);
 
 } // namespace passpilot
 

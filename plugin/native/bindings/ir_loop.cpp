@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "core.h"
-#include "ir.h"
+#include "define.h"
 
 #include "../hosted/analyses.h"
 #include "../hosted/distribution.h"
@@ -10,6 +10,8 @@
 #include "llvm/Analysis/ScalarEvolution.h"
 
 namespace passpilot {
+
+using llvm::Loop;
 
 static llvm::BasicBlock &headerOf(const LoopRef &R) {
   return of(nb::cast<const BlockRef &>(R.Header));
@@ -30,34 +32,11 @@ nb::object loopOf(const Owner &O, llvm::Loop &L) {
   return nb::cast(LoopRef{O, valueOf(O, L.getHeader())});
 }
 
-static nb::object loopOrNone(const Owner &O, llvm::Loop *L) {
-  return L ? loopOf(O, *L) : nb::none();
-}
-
-static nb::list loopsIn(const Owner &O, llvm::ArrayRef<llvm::Loop *> Loops) {
-  nb::list L;
-  for (llvm::Loop *Each : Loops)
-    L.append(loopOf(O, *Each));
-  return L;
-}
-
-nb::list loopsOfFunction(const FunctionRef &R) {
-  return loopsIn(R.O, loopsOf(*R.O.H, of(R)).getLoopsInPreorder());
-}
-
-nb::object loopOfBlock(const BlockRef &R) {
-  llvm::BasicBlock &B = of(R);
-  return loopOrNone(R.O, loopsOf(*R.O.H, *B.getParent()).getLoopFor(&B));
-}
-
 /// The blocks that the Loop function \p Collect collects.
-template <auto Collect> static nb::list blocksOf(const LoopRef &R) {
+template <auto Collect> static auto blocksOf(const Loop &L) {
   llvm::SmallVector<llvm::BasicBlock *, 8> Blocks;
-  (R.loop().*Collect)(Blocks);
-  nb::list L;
-  for (llvm::BasicBlock *B : Blocks)
-    L.append(valueOf(R.O, B));
-  return L;
+  (L.*Collect)(Blocks);
+  return Blocks;
 }
 
 static llvm::ScalarEvolution &evolution(const LoopRef &R) {
@@ -69,10 +48,10 @@ static std::optional<unsigned> known(unsigned Count) {
   return Count ? std::optional(Count) : std::nullopt;
 }
 
-static nb::object backedgeTakenCountOf(const LoopRef &R) {
+static std::optional<nb::str> backedgeTakenCountOf(const LoopRef &R) {
   const llvm::SCEV *S = evolution(R).getBackedgeTakenCount(&R.loop());
   if (llvm::isa<llvm::SCEVCouldNotCompute>(S))
-    return nb::none();
+    return std::nullopt;
   std::string Text;
   llvm::raw_string_ostream OS(Text);
   S->print(OS);
@@ -80,122 +59,90 @@ static nb::object backedgeTakenCountOf(const LoopRef &R) {
 }
 
 /// What an analysis knows of a loop, None for nothing.
-template <typename T, const T *(*Of)(HostedModule &, const llvm::Loop &)>
+template <typename T, const T *(*Of)(HostedModule &, const Loop &)>
 static std::optional<T> knownOf(const LoopRef &R) {
   const T *Found = Of(*R.O.H, R.loop());
   return Found ? std::optional(*Found) : std::nullopt;
 }
 
-static bool equals(const LoopRef &A, nb::handle Other) {
-  const LoopRef *B = nullptr;
-  return nb::try_cast<const LoopRef *>(Other, B, false) && B &&
-         B->Header.equal(A.Header);
+static void setMetadataOf(HostedModule &H, Loop &L, llvm::MDNode *Node) {
+  for (llvm::BasicBlock *B : blocksOf<&Loop::getLoopLatches>(L))
+    setMetadata(H, *B->getTerminator(), "llvm.loop", Node);
 }
 
 static void bindShape(nb::class_<LoopRef> &C) {
-  C.def_prop_ro(
-       "blocks",
-       [](LoopRef &R) {
-         nb::list L;
-         for (llvm::BasicBlock *B : R.loop().blocks())
-           L.append(valueOf(R.O, B));
-         return L;
-       },
-       nb::sig("def blocks(self) -> list[BasicBlock]"),
-       "The blocks, including those of inner loops; the header first.")
-      .def_prop_ro("latches", &blocksOf<&llvm::Loop::getLoopLatches>,
-                   nb::sig("def latches(self) -> list[BasicBlock]"),
-                   "The blocks that branch back to the header.")
-      .def_prop_ro("exiting_blocks", &blocksOf<&llvm::Loop::getExitingBlocks>,
-                   nb::sig("def exiting_blocks(self) -> list[BasicBlock]"),
-                   "The blocks inside that may leave the loop.")
-      .def_prop_ro("exit_blocks", &blocksOf<&llvm::Loop::getUniqueExitBlocks>,
-                   nb::sig("def exit_blocks(self) -> list[BasicBlock]"),
-                   "The blocks outside that it branches to.")
-      .def_prop_ro(
-          "preheader",
-          [](LoopRef &R) { return valueOf(R.O, R.loop().getLoopPreheader()); },
-          nb::sig("def preheader(self) -> BasicBlock | None"),
-          "The only block that enters the loop, if there is one.")
-      .def_prop_ro(
-          "parent",
-          [](LoopRef &R) { return loopOrNone(R.O, R.loop().getParentLoop()); },
-          nb::sig("def parent(self) -> Loop | None"),
-          "The loop around it; None for an outermost loop.")
-      .def_prop_ro(
-          "subloops",
-          [](LoopRef &R) { return loopsIn(R.O, R.loop().getSubLoops()); },
-          nb::sig("def subloops(self) -> list[Loop]"),
-          "The loops directly inside.")
-      .def_prop_ro(
-          "depth", [](LoopRef &R) { return R.loop().getLoopDepth(); },
-          "1 for an outermost loop.");
+  Properties P(C);
+  P("blocks", "The blocks, including those of inner loops; the header first.",
+    [](Loop &L) { return L.getBlocks(); });
+  P("latches", "The blocks that branch back to the header.",
+    [](Loop &L) { return blocksOf<&Loop::getLoopLatches>(L); });
+  P("exiting_blocks", "The blocks inside that may leave the loop.",
+    [](Loop &L) { return blocksOf<&Loop::getExitingBlocks>(L); });
+  P("exit_blocks", "The blocks outside that it branches to.",
+    [](Loop &L) { return blocksOf<&Loop::getUniqueExitBlocks>(L); });
+  P.optional("preheader",
+             "The only block that enters the loop, if there is one.",
+             [](Loop &L) { return L.getLoopPreheader(); });
+  P.optional("parent", "The loop around it; None for an outermost loop.",
+             [](Loop &L) { return L.getParentLoop(); });
+  P("subloops", "The loops directly inside.",
+    [](Loop &L) { return L.getSubLoops(); });
+  P("depth", "1 for an outermost loop.",
+    [](Loop &L) { return L.getLoopDepth(); });
 }
 
-static void bindIdentity(nb::class_<LoopRef> &C) {
-  C.def("__repr__",
-        [](LoopRef &R) {
-          return text("<Loop at " + nb::cast<std::string>(nb::repr(R.Header)) +
-                      ">");
-        })
-      .def("__eq__", &equals, nb::arg("other").none(),
-           nb::sig("def __eq__(self, other: object) -> bool"))
-      .def("__hash__", [](LoopRef &R) { return nb::hash(R.Header); });
+static void bindCounts(nb::class_<LoopRef> &C) {
+  Properties P(C);
+  P("trip_count", "The header's executions per entry, if a known constant.",
+    [](LoopRef &R) {
+      return known(evolution(R).getSmallConstantTripCount(&R.loop()));
+    });
+  P("max_trip_count", "The upper bound of trip_count, if known.",
+    [](LoopRef &R) {
+      return known(evolution(R).getSmallConstantMaxTripCount(&R.loop()));
+    });
+  P("trip_multiple",
+    "A number that divides the trip count; 1 if none is known.",
+    [](LoopRef &R) {
+      return evolution(R).getSmallConstantTripMultiple(&R.loop());
+    });
+  P("backedge_taken_count",
+    "LLVM's expression for trip count - 1, if it has one.",
+    &backedgeTakenCountOf);
 }
 
 void bindLoop(nb::module_ &M) {
   nb::class_<LoopRef> C(M, "Loop", "A natural loop.");
-  C.def_prop_ro(
-       "header",
-       [](LoopRef &R) {
-         headerOf(R);
-         return R.Header;
-       },
-       nb::sig("def header(self) -> BasicBlock"),
-       "The block through which the loop is entered.")
-      .def_prop_ro(
-          "function",
-          [](LoopRef &R) { return valueOf(R.O, headerOf(R).getParent()); },
-          nb::sig("def function(self) -> Function"),
-          "The function that the loop is in.");
+  Properties P(C);
+  P("header", "The block through which the loop is entered.",
+    [](LoopRef &R) { return &headerOf(R); });
+  P("function", "The function that the loop is in.",
+    [](LoopRef &R) { return headerOf(R).getParent(); });
   bindShape(C);
-  bindLoopMutations(C);
-  C.def_prop_ro(
-       "trip_count",
-       [](LoopRef &R) {
-         return known(evolution(R).getSmallConstantTripCount(&R.loop()));
-       },
-       "The header's executions per entry, if a known constant.")
-      .def_prop_ro(
-          "max_trip_count",
-          [](LoopRef &R) {
-            return known(evolution(R).getSmallConstantMaxTripCount(&R.loop()));
-          },
-          "The upper bound of trip_count, if known.")
-      .def_prop_ro(
-          "trip_multiple",
-          [](LoopRef &R) {
-            return evolution(R).getSmallConstantTripMultiple(&R.loop());
-          },
-          "A number that divides the trip count; 1 if none is known.")
-      .def_prop_ro("backedge_taken_count", &backedgeTakenCountOf,
-                   nb::sig("def backedge_taken_count(self) -> str | None"),
-                   "LLVM's expression for trip count - 1, if it has one.")
-      .def_prop_ro(
-          "vectorization", &knownOf<VectorizableLoop, vectorizationOf>,
-          nb::sig("def vectorization(self) -> Vectorization | None"),
-          "What LLVM's vectorizer knows of an innermost loop; None if it "
-          "cannot vectorize it.")
-      .def_prop_ro("distribution", &knownOf<DistributableLoop, distributionOf>,
-                   nb::sig("def distribution(self) -> Distribution | None"),
-                   "What LLVM would make of an innermost loop by distributing "
-                   "it; None if it cannot.")
-      .def_prop_ro(
-          "metadata",
-          [](LoopRef &R) { return metadataOf(R.O, R.loop().getLoopID()); },
-          nb::sig("def metadata(self) -> tuple[object, ...] | None"),
-          "The llvm.loop node: itself as `...`, then its properties.");
-  bindIdentity(C);
+  method(C, "set_metadata",
+         "(..., (\"llvm.loop.unroll.count\", 4)); None removes it.",
+         &setMetadataOf, nb::arg("value").none(),
+         nb::sig("def set_metadata(self, value: Sequence[object] | None) -> "
+                 "None"));
+  bindCounts(C);
+  P("vectorization",
+    "What LLVM's vectorizer knows of an innermost loop; None if it cannot "
+    "vectorize it.",
+    &knownOf<VectorizableLoop, vectorizationOf>);
+  P("distribution",
+    "What LLVM would make of an innermost loop by distributing it; None if it "
+    "cannot.",
+    &knownOf<DistributableLoop, distributionOf>);
+  P(
+      "metadata", "The llvm.loop node: itself as `...`, then its properties.",
+      [](LoopRef &R) { return metadataOf(R.O, R.loop().getLoopID()); },
+      nb::sig("def metadata(self) -> tuple[object, ...] | None"));
+  C.def("__repr__", [](LoopRef &R) {
+    return text("<Loop at " + nb::cast<std::string>(nb::repr(R.Header)) + ">");
+  });
+  defineIdentity(C, [](const LoopRef &R) {
+    return nb::cast<const BlockRef &>(R.Header).Key;
+  });
 }
 
 } // namespace passpilot

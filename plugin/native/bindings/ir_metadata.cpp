@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "core.h"
-#include "ir.h"
+#include "define.h"
 
-#include "../hosted/mutations.h"
 #include "llvm/IR/GlobalObject.h"
 #include "llvm/IR/Instruction.h"
 #include "llvm/IR/Metadata.h"
@@ -122,12 +121,6 @@ private:
   llvm::LLVMContext &C;
 };
 
-bool equals(const MetadataRef &A, nb::handle Other) {
-  const MetadataRef *B = nullptr;
-  return nb::try_cast<const MetadataRef *>(Other, B, false) && B &&
-         B->MD == A.MD;
-}
-
 } // namespace
 
 nb::object metadataOf(const Owner &O, llvm::Metadata *MD) {
@@ -163,16 +156,14 @@ nb::list attachmentsOf(const Owner &O, const llvm::Value &V) {
 }
 
 void bindMetadata(nb::module_ &M) {
-  nb::class_<MetadataRef>(
-      M, "Metadata", "A node of metadata that no Python value can stand for.")
-      .def("__str__", [](MetadataRef &R) { return text(spelled(R)); })
-      .def("__repr__",
-           [](MetadataRef &R) { return text("<Metadata " + spelled(R) + ">"); })
-      .def("__eq__", &equals, nb::arg("other").none(),
-           nb::sig("def __eq__(self, other: object) -> bool"))
-      .def("__hash__", [](MetadataRef &R) {
-        return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(R.MD) >> 4);
-      });
+  nb::class_<MetadataRef> C(
+      M, "Metadata", "A node of metadata that no Python value can stand for.");
+  C.def("__str__", [](MetadataRef &R) {
+     return text(spelled(R));
+   }).def("__repr__", [](MetadataRef &R) {
+    return text("<Metadata " + spelled(R) + ">");
+  });
+  defineIdentity(C, [](const MetadataRef &R) { return R.MD; });
 }
 
 } // namespace passpilot

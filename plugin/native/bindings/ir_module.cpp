@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ir.h"
+#include "define.h"
+#include "interpreter.h"
 
 namespace passpilot {
+
+using llvm::Module;
 
 nb::object moduleOf(const Owner &O) {
   return nb::module_::import_("passpilot.plugin.module")
       .attr("Module")(O.Object);
-}
-
-static nb::object functionNamed(HostedModule &H, const std::string &Name) {
-  return valueOf(ownerOf(H), readable(H).module().getFunction(Name));
-}
-
-static nb::object globalNamed(HostedModule &H, const std::string &Name) {
-  return valueOf(ownerOf(H), readable(H).module().getNamedValue(Name));
 }
 
 static nb::dict namedMetadataOf(HostedModule &H) {
@@ -29,47 +24,70 @@ static nb::dict namedMetadataOf(HostedModule &H) {
   return D;
 }
 
+bool runPasses(HostedModule &H, llvm::Function *F, const std::string &Text) {
+  ReleasedGIL NoGIL; // LLVM works; the module is reserved
+  return runPipeline(H, F, Text);
+}
+
+static void bindMutations(nb::class_<HostedModule> &C) {
+  C.def(
+      "run",
+      [](HostedModule &H, const std::string &Pipeline) {
+        return runPasses(readable(H), nullptr, Pipeline);
+      },
+      nb::arg("pipeline"));
+  method(
+      C, "type", "",
+      +[](HostedModule &H, Module &, const std::string &Text) -> llvm::Type & {
+        return typeOf(H, Text);
+      },
+      nb::arg("text"));
+  method(
+      C, "constant", "",
+      +[](HostedModule &H, Module &, const std::string &Text)
+          -> llvm::Constant & { return constantOf(H, Text); },
+      nb::arg("text"));
+  method(
+      C, "declare", "",
+      +[](HostedModule &H, Module &, const std::string &Name,
+          llvm::Type &T) -> llvm::Function & { return declare(H, Name, T); },
+      nb::arg("name"), nb::arg("type"));
+  method(
+      C, "add_global", "",
+      +[](HostedModule &H, Module &, const std::string &Name, llvm::Type &T,
+          llvm::Constant *Initializer,
+          bool IsConstant) -> llvm::GlobalVariable & {
+        return addGlobal(H, Name, T, Initializer, IsConstant);
+      },
+      nb::arg("name"), nb::arg("type"), nb::arg("initializer").none(),
+      nb::arg("is_constant"));
+}
+
 void bindIRModule(nb::class_<HostedModule> &C) {
-  bindModuleMutations(C);
-  C.def_prop_ro(
-       "functions",
-       [](HostedModule &H) {
-         return handlesOf(ownerOf(H), readable(H).module().functions());
+  bindMutations(C);
+  Properties P(C);
+  P("functions", [](Module &M) { return llvm::make_pointer_range(M); });
+  P("globals", [](Module &M) { return llvm::make_pointer_range(M.globals()); });
+  P("aliases", [](Module &M) { return llvm::make_pointer_range(M.aliases()); });
+  P("ifuncs", [](Module &M) { return llvm::make_pointer_range(M.ifuncs()); });
+  P("named_metadata", "", &namedMetadataOf,
+    nb::sig("def named_metadata(self) -> dict[str, list[object]]"));
+  P("source_file",
+    [](Module &M) -> llvm::StringRef { return M.getSourceFileName(); });
+  P("inline_assembly",
+    [](Module &M) -> llvm::StringRef { return M.getModuleInlineAsm(); });
+  C.def(
+       "function",
+       [](HostedModule &H, const std::string &Name) {
+         return std::optional(pythonOf(H, of(H).getFunction(Name)));
        },
-       nb::sig("def functions(self) -> list[Function]"))
-      .def_prop_ro(
-          "globals",
-          [](HostedModule &H) {
-            return handlesOf(ownerOf(H), readable(H).module().globals());
+       nb::arg("name"))
+      .def(
+          "global_value",
+          [](HostedModule &H, const std::string &Name) {
+            return std::optional(pythonOf(H, of(H).getNamedValue(Name)));
           },
-          nb::sig("def globals(self) -> list[GlobalVariable]"))
-      .def_prop_ro(
-          "aliases",
-          [](HostedModule &H) {
-            return handlesOf(ownerOf(H), readable(H).module().aliases());
-          },
-          nb::sig("def aliases(self) -> list[GlobalAlias]"))
-      .def_prop_ro(
-          "ifuncs",
-          [](HostedModule &H) {
-            return handlesOf(ownerOf(H), readable(H).module().ifuncs());
-          },
-          nb::sig("def ifuncs(self) -> list[GlobalValue]"))
-      .def_prop_ro(
-          "named_metadata", &namedMetadataOf,
-          nb::sig("def named_metadata(self) -> dict[str, list[object]]"))
-      .def_prop_ro("source_file",
-                   [](HostedModule &H) {
-                     return textOf(readable(H).module().getSourceFileName());
-                   })
-      .def_prop_ro("inline_assembly",
-                   [](HostedModule &H) {
-                     return textOf(readable(H).module().getModuleInlineAsm());
-                   })
-      .def("function", &functionNamed, nb::arg("name"),
-           nb::sig("def function(self, name: str) -> Function | None"))
-      .def("global_value", &globalNamed, nb::arg("name"),
-           nb::sig("def global_value(self, name: str) -> GlobalValue | None"));
+          nb::arg("name"));
 }
 
 } // namespace passpilot

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "core.h"
-#include "ir.h"
+#include "define.h"
 
 #include "llvm/IR/Instruction.h"
 
 namespace passpilot {
+
+using llvm::Argument;
+using llvm::Constant;
+using llvm::Value;
 
 Owner ownerOf(HostedModule &H) { return {nb::find(H), &H}; }
 
@@ -61,144 +65,134 @@ nb::object valueOf(const Owner &O, llvm::Value *V) {
   }
 }
 
-/// The handle in \p Other; null if it is none.
-static const ValueRef *handleIn(nb::handle Other) {
-  const ValueRef *R = nullptr;
-  return nb::try_cast<const ValueRef *>(Other, R, false) ? R : nullptr;
+llvm::Value &operandIn(const Owner &O, const ValueRef &R, const char *What) {
+  if (R.O.H != O.H)
+    refuse(What, nullptr, "a value of this module", "one of another module");
+  return R.get(Noun<Value>);
 }
 
-static bool equals(const ValueRef &A, nb::handle Other) {
-  const ValueRef *B = handleIn(Other);
-  return B && (B == &A || (B->Key == A.Key && A.peek() && B->peek()));
+void refuseOperand(const char *Asker, const char *Expected,
+                   const std::string &Got) {
+  throw InputError(std::string(Asker) + ": expected " + Expected + ", got " +
+                   Got);
 }
 
-static nb::list usersOf(const ValueRef &R) {
-  llvm::Value &V = of(R);
-  nb::list L;
+static std::vector<llvm::Value *> usersOf(llvm::Value &V) {
   if (V.hasUseList())
-    for (llvm::User *U : V.users())
-      L.append(valueOf(R.O, U));
-  return L;
+    return {V.user_begin(), V.user_end()};
+  return {};
 }
 
-static nb::list operandsOf(const ConstantRef &R) {
-  nb::list L;
-  for (const llvm::Use &U : of(R).operands())
-    L.append(valueOf(R.O, U.get()));
-  return L;
-}
-
-static nb::object numberOf(const ConstantRef &R) {
-  auto *C = llvm::dyn_cast<llvm::ConstantFP>(&of(R));
-  if (!C)
-    return nb::none();
-  llvm::APFloat Value = C->getValueAPF();
+static std::optional<double> numberOf(const Constant &C) {
+  auto *Number = llvm::dyn_cast<llvm::ConstantFP>(&C);
+  if (!Number)
+    return std::nullopt;
+  llvm::APFloat Value = Number->getValueAPF();
   bool LosesInfo = false;
   Value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven,
                 &LosesInfo);
-  return nb::float_(Value.convertToDouble());
+  return Value.convertToDouble();
 }
 
-static nb::object dataOf(const ConstantRef &R) {
-  auto *C = llvm::dyn_cast<llvm::ConstantDataSequential>(&of(R));
-  if (!C)
-    return nb::none();
-  llvm::StringRef Data = C->getRawDataValues();
+static std::optional<nb::bytes> dataOf(const Constant &C) {
+  auto *Sequence = llvm::dyn_cast<llvm::ConstantDataSequential>(&C);
+  if (!Sequence)
+    return std::nullopt;
+  llvm::StringRef Data = Sequence->getRawDataValues();
   return nb::bytes(Data.data(), Data.size());
 }
 
-static nb::object opcodeOf(const ConstantRef &R) {
-  auto *C = llvm::dyn_cast<llvm::ConstantExpr>(&of(R));
-  return C ? nb::object(nb::str(C->getOpcodeName())) : nb::none();
+static std::optional<llvm::StringRef> opcodeOf(const Constant &C) {
+  auto *E = llvm::dyn_cast<llvm::ConstantExpr>(&C);
+  return E ? std::optional<llvm::StringRef>(E->getOpcodeName()) : std::nullopt;
 }
 
 static void bindConstant(nb::module_ &M) {
-  nb::class_<ConstantRef, ValueRef>(
+  nb::class_<ConstantRef, ValueRef> Class(
       M, "Constant",
-      "A constant, or another value that is known before the program runs.")
-      .def_prop_ro(
-          "integer", [](ConstantRef &R) { return integerOf(of(R)); },
-          nb::sig("def integer(self) -> int | None"),
-          "The value of an integer: signed, and i1 true as 1; else None.")
-      .def_prop_ro("number", &numberOf,
-                   nb::sig("def number(self) -> float | None"),
-                   "A floating-point constant, rounded to double.")
-      .def_prop_ro("data", &dataOf, nb::sig("def data(self) -> bytes | None"),
-                   "The bytes of an array or vector of plain numbers, in the "
-                   "byte order of this machine.")
-      .def_prop_ro("opcode", &opcodeOf,
-                   nb::sig("def opcode(self) -> str | None"),
-                   "The opcode of a constant expression.")
-      .def_prop_ro("operands", &operandsOf,
-                   nb::sig("def operands(self) -> list[Value]"),
-                   "The operands of a constant expression or an aggregate.")
-      .def_prop_ro(
-          "is_null", [](ConstantRef &R) { return of(R).isNullValue(); },
-          "Whether all its bits are zero.")
-      .def_prop_ro(
-          "is_undef",
-          [](ConstantRef &R) { return llvm::isa<llvm::UndefValue>(of(R)); },
-          "Whether it is undef or poison.")
-      .def_prop_ro(
-          "is_poison",
-          [](ConstantRef &R) { return llvm::isa<llvm::PoisonValue>(of(R)); },
-          "Whether it is poison.");
+      "A constant, or another value that is known before the program runs.");
+  Properties P(Class);
+  P(
+      "integer",
+      "The value of an integer: signed, and i1 true as 1; else None.",
+      [](Constant &C) { return integerOf(C); },
+      nb::sig("def integer(self) -> int | None"));
+  P("number", "A floating-point constant, rounded to double.",
+    [](Constant &C) { return numberOf(C); });
+  P("data",
+    "The bytes of an array or vector of plain numbers, in the byte order of "
+    "this machine.",
+    [](Constant &C) { return dataOf(C); });
+  P("opcode", "The opcode of a constant expression.",
+    [](Constant &C) { return opcodeOf(C); });
+  P("operands", "The operands of a constant expression or an aggregate.",
+    [](Constant &C) { return llvm::map_range(C.operands(), usedValue); });
+  P("is_null", "Whether all its bits are zero.",
+    [](Constant &C) { return C.isNullValue(); });
+  P("is_undef", "Whether it is undef or poison.",
+    [](Constant &C) { return llvm::isa<llvm::UndefValue>(C); });
+  P("is_poison", "Whether it is poison.",
+    [](Constant &C) { return llvm::isa<llvm::PoisonValue>(C); });
 }
 
 static void bindArgument(nb::module_ &M) {
   nb::class_<ArgumentRef, ValueRef> C(M, "Argument",
                                       "A formal argument of a function.");
-  bindArgumentMutations(C);
-  C.def_prop_ro(
-       "index", [](ArgumentRef &R) { return of(R).getArgNo(); },
-       "The position among the arguments, from 0.")
-      .def_prop_ro(
-          "function",
-          [](ArgumentRef &R) { return valueOf(R.O, of(R).getParent()); },
-          nb::sig("def function(self) -> Function"),
-          "The function that takes the argument.")
-      .def_prop_ro(
-          "attributes",
-          [](ArgumentRef &R) { return attributeTexts(of(R).getAttributes()); },
-          "The attributes, in assembly syntax.");
+  method(
+      C, "add_attribute", "Adds one attribute in assembly syntax: \"noalias\".",
+      +[](HostedModule &H, Argument &A, const std::string &Text) {
+        addAttribute(H, *A.getParent(), ofArgument(A.getArgNo()), Text);
+      },
+      nb::arg("text"));
+  method(
+      C, "remove_attribute", "Removes an attribute by its name.",
+      +[](HostedModule &H, Argument &A, const std::string &Name) {
+        removeAttribute(H, *A.getParent(), ofArgument(A.getArgNo()), Name);
+      },
+      nb::arg("name"));
+  Properties P(C);
+  P("index", "The position among the arguments, from 0.",
+    [](Argument &A) { return A.getArgNo(); });
+  P("function", "The function that takes the argument.",
+    [](Argument &A) { return A.getParent(); });
+  P("attributes", "The attributes, in assembly syntax.",
+    [](Argument &A) { return attributeTexts(A.getAttributes()); });
 }
 
 void bindValue(nb::module_ &M) {
   nb::class_<ValueRef> C(M, "Value",
                          "A value of LLVM's: the base of instructions, "
                          "arguments, blocks and constants.");
-  bindValueMutations(C);
-  C.def_prop_ro(
-       "type", [](ValueRef &R) { return TypeRef{R.O, of(R).getType()}; },
-       "The type of the value.")
-      .def_prop_ro(
-          "name", [](ValueRef &R) { return textOf(of(R).getName()); },
-          "The name; empty if it has none.")
-      .def_prop_ro("users", &usersOf, nb::sig("def users(self) -> list[Value]"),
-                   "The values that use it, once per use.")
-      .def_prop_ro(
-          "is_valid", [](ValueRef &R) { return R.peek() != nullptr; },
-          "False once the value has been erased.")
-      .def_prop_ro(
-          "module", [](ValueRef &R) { return moduleOf(R.O); },
-          nb::sig("def module(self) -> object"), "The passpilot.Module.")
-      .def_prop_ro(
-          "as_operand", [](ValueRef &R) { return text(printedOperand(of(R))); },
-          "The value as a printed operand: \"i32 %x\".")
-      .def("__str__", [](ValueRef &R) { return text(printed(of(R))); })
-      .def("__repr__",
-           [](nb::handle Self) {
-             const ValueRef &R = nb::cast<const ValueRef &>(Self);
-             const std::string Class =
-                 nb::cast<std::string>(Self.type().attr("__name__"));
-             if (!R.peek() || R.O.H->busy())
-               return text("<" + Class + ", erased>");
-             return text("<" + Class + " " + printedOperand(*R.peek()) + ">");
-           })
-      .def("__eq__", &equals, nb::arg("other").none(),
-           nb::sig("def __eq__(self, other: object) -> bool"))
-      .def("__hash__", [](ValueRef &R) {
-        return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(R.Key) >> 4);
+  method(C, "replace_all_uses_with",
+         "Replaces an instruction or argument by a value of its type that is "
+         "computed before every use.",
+         &replaceAllUses, nb::arg("other"));
+  Properties P(C);
+  P("type", "The type of the value.", [](Value &V) { return V.getType(); });
+  P("name", "The name; empty if it has none.",
+    [](Value &V) { return V.getName(); });
+  P("users", "The values that use it, once per use.",
+    [](Value &V) { return usersOf(V); });
+  P("is_valid", "False once the value has been erased.",
+    [](ValueRef &R) { return R.peek() != nullptr; });
+  P("module", "The passpilot.Module.",
+    [](ValueRef &R) { return moduleOf(R.O); });
+  P("as_operand", "The value as a printed operand: \"i32 %x\".",
+    [](Value &V) { return text(printedOperand(V)); });
+  C.def("__str__", [](ValueRef &R) {
+     return text(printed(of(R)));
+   }).def("__repr__", [](nb::handle Self) {
+    const ValueRef &R = nb::cast<const ValueRef &>(Self);
+    const std::string Class =
+        nb::cast<std::string>(Self.type().attr("__name__"));
+    if (!R.peek() || R.O.H->busy())
+      return text("<" + Class + ", erased>");
+    return text("<" + Class + " " + printedOperand(*R.peek()) + ">");
+  });
+  defineIdentity(
+      C, [](const ValueRef &R) { return R.Key; },
+      [](const ValueRef &A, const ValueRef &B) {
+        return &A == &B || (A.peek() && B.peek());
       });
   bindArgument(M);
   bindConstant(M);

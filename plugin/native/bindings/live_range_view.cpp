@@ -3,6 +3,7 @@
 #include "live_range_view.h"
 
 #include "core.h"
+#include "define.h"
 #include "python_error.h"
 
 #include "../llvm/live_range.h"
@@ -99,147 +100,109 @@ std::optional<std::string> assignedTo(const LiveRangeView &V) {
   return Name.empty() ? std::nullopt : std::optional(Name);
 }
 
-/// "live range %12 of f".
-nb::str described(const SiteView &S) {
-  return text("live range " + rangeName(S.asked().Range.reg()) + " of " +
-              S.function().MF.getName().str());
-}
-
 void bindOperand(nb::module_ &M) {
-  nb::class_<OperandView>(M, "Operand", nb::type_slots(ViewSlots<OperandView>))
-      .def_prop_ro("opcode",
-                   [](OperandView &V) {
-                     return opcodeName(V.function(), V.instruction());
-                   })
-      .def_prop_ro("block",
-                   [](OperandView &V) { return V.block().getNumber(); })
-      .def_prop_ro(
-          "frequency",
-          [](OperandView &V) { return frequency(V.function(), V.block()); },
-          "Executions of the block per execution of the function's entry.")
-      .def_prop_ro(
-          "loop_depth",
-          [](OperandView &V) { return loopDepth(V.function(), V.block()); })
-      .def_prop_ro("is_def", [](OperandView &V) { return V.operand().isDef(); })
-      .def_prop_ro(
-          "is_use", [](OperandView &V) { return V.operand().readsReg(); },
-          "Also true for the definition of a part, which reads the rest.")
-      .def_prop_ro(
-          "position",
-          [](OperandView &V) {
-            return position(V.function(), V.instruction());
-          },
-          "The instruction's position: 16 per instruction, as in segments.")
-      .def("__str__",
-           [](OperandView &V) { return text(printed(V.instruction())); });
+  nb::class_<OperandView> C(M, "Operand", nb::type_slots(GCSlots<OperandView>));
+  Properties P(C);
+  P("opcode",
+    [](OperandView &V) { return opcodeName(V.function(), V.instruction()); });
+  P("block", [](OperandView &V) { return V.block().getNumber(); });
+  P("frequency",
+    "Executions of the block per execution of the function's entry.",
+    [](OperandView &V) { return frequency(V.function(), V.block()); });
+  P("loop_depth",
+    [](OperandView &V) { return loopDepth(V.function(), V.block()); });
+  P("is_def", [](OperandView &V) { return V.operand().isDef(); });
+  P("is_use", "Also true for the definition of a part, which reads the rest.",
+    [](OperandView &V) { return V.operand().readsReg(); });
+  P("position",
+    "The instruction's position: 16 per instruction, as in segments.",
+    [](OperandView &V) { return position(V.function(), V.instruction()); });
+  C.def("__str__",
+        [](OperandView &V) { return text(printed(V.instruction())); });
 }
 
 void bindRange(nb::module_ &M) {
-  nb::class_<LiveRangeView>(M, "LiveRange",
-                            nb::type_slots(ViewSlots<LiveRangeView>))
-      .def_prop_ro("register",
-                   [](LiveRangeView &V) { return rangeName(V.range().reg()); })
-      .def_prop_ro(
-          "number",
-          [](LiveRangeView &V) { return V.range().reg().virtRegIndex(); })
-      .def_prop_ro("register_class",
-                   [](LiveRangeView &V) {
-                     return className(V.function(), V.range().reg());
-                   })
-      .def_prop_ro(
-          "weight", [](LiveRangeView &V) { return V.range().weight(); },
-          "LLVM's spill weight; infinite if it cannot be spilled.")
-      .def_prop_ro(
-          "size", [](LiveRangeView &V) { return V.range().getSize(); },
-          "Sum of the segments' lengths; 16 per instruction.")
-      .def_prop_ro(
-          "segments",
-          [](LiveRangeView &V) { return segments(V.function(), V.range()); },
-          "Pairs of start and end, 16 per instruction.")
-      .def_prop_ro(
-          "blocks",
-          [](LiveRangeView &V) { return blocks(V.function(), V.range()); },
-          "The numbers of the blocks in which it is live.")
-      .def_prop_ro(
-          "hints",
-          [](LiveRangeView &V) { return hints(V.function(), V.range()); },
-          "The registers that LLVM prefers for it now, best first.")
-      .def_prop_ro("assigned", &assignedTo, "Its current register, or None.")
-      .def_prop_ro("is_spillable",
-                   [](LiveRangeView &V) { return V.range().isSpillable(); })
-      .def_prop_ro(
-          "is_local",
-          [](LiveRangeView &V) { return isLocal(V.function(), V.range()); })
-      .def_prop_ro(
-          "loop_depth",
-          [](LiveRangeView &V) { return loopDepth(V.function(), V.range()); },
-          "The depth of the deepest loop that defines or uses it.")
-      .def_prop_ro("operands", &operandsOf,
-                   "The operands that define or use it.")
-      .def("__repr__", [](LiveRangeView &V) {
-        return "<live range " + rangeName(V.range().reg()) + ">";
-      });
+  using View = LiveRangeView;
+  nb::class_<View> C(M, "LiveRange", nb::type_slots(GCSlots<View>));
+  Properties P(C);
+  P("register", [](View &V) { return rangeName(V.range().reg()); });
+  P("number", [](View &V) { return V.range().reg().virtRegIndex(); });
+  P("register_class",
+    [](View &V) { return className(V.function(), V.range().reg()); });
+  P("weight", "LLVM's spill weight; infinite if it cannot be spilled.",
+    [](View &V) { return V.range().weight(); });
+  P("size", "Sum of the segments' lengths; 16 per instruction.",
+    [](View &V) { return V.range().getSize(); });
+  P("segments", "Pairs of start and end, 16 per instruction.",
+    [](View &V) { return segments(V.function(), V.range()); });
+  P("blocks", "The numbers of the blocks in which it is live.",
+    [](View &V) { return blocks(V.function(), V.range()); });
+  P("hints", "The registers that LLVM prefers for it now, best first.",
+    [](View &V) { return hints(V.function(), V.range()); });
+  P("assigned", "Its current register, or None.", &assignedTo);
+  P("is_spillable", [](View &V) { return V.range().isSpillable(); });
+  P("is_local", [](View &V) { return isLocal(V.function(), V.range()); });
+  P("loop_depth", "The depth of the deepest loop that defines or uses it.",
+    [](View &V) { return loopDepth(V.function(), V.range()); });
+  P("operands", "The operands that define or use it.", &operandsOf);
+  C.def("__repr__", [](View &V) {
+    return "<live range " + rangeName(V.range().reg()) + ">";
+  });
+}
+
+/// Binds what the sites of all points of a register allocator have.
+template <typename Site> void bindCommon(nb::class_<Site> &C) {
+  Properties P(C);
+  P("function", [](Site &S) { return MachineFunctionView(S); });
+  P("ordinal", [](Site &S) { return S.Ordinal; });
+  C.def("__str__", [](Site &S) {
+    return text("live range " + rangeName(S.asked().Range.reg()) + " of " +
+                S.function().MF.getName().str());
+  });
 }
 
 void bindAllocatorSite(nb::module_ &M) {
-  nb::class_<AllocatorSite>(M, "AllocatorSite",
-                            nb::type_slots(ViewSlots<AllocatorSite>))
-      .def_prop_ro(
-          "live_range",
-          [](AllocatorSite &S) { return LiveRangeView(S, S.asked().Range); },
-          "The live range; at ra-order that of the first column.")
-      .def_prop_ro(
-          "live_ranges",
-          [](AllocatorSite &S) {
-            std::vector<LiveRangeView> V;
-            for (const llvm::LiveInterval *LI : S.allocator().Ranges)
-              V.emplace_back(S, *LI);
-            return V;
-          },
-          "The live ranges of the columns at ra-order; elsewhere empty.")
-      .def_prop_ro(
-          "columns", [](AllocatorSite &S) { return S.allocator().names(); },
-          "What the columns stand for: \"%12\", \"spill\", \"rax\", "
-          "\"loop:3\" (the region's first block).")
-      .def_prop_ro("function",
-                   [](AllocatorSite &S) { return MachineFunctionView(S); })
-      .def_prop_ro("ordinal", [](AllocatorSite &S) { return S.Ordinal; })
-      .def("__str__", [](AllocatorSite &S) { return described(S); });
+  nb::class_<AllocatorSite> C(M, "AllocatorSite",
+                              nb::type_slots(GCSlots<AllocatorSite>));
+  Properties P(C);
+  P("live_range", "The live range; at ra-order that of the first column.",
+    [](AllocatorSite &S) { return LiveRangeView(S, S.asked().Range); });
+  P("live_ranges",
+    "The live ranges of the columns at ra-order; elsewhere empty.",
+    [](AllocatorSite &S) {
+      std::vector<LiveRangeView> V;
+      for (const llvm::LiveInterval *LI : S.allocator().Ranges)
+        V.emplace_back(S, *LI);
+      return V;
+    });
+  P("columns",
+    "What the columns stand for: \"%12\", \"spill\", \"rax\", \"loop:3\" (the "
+    "region's first block).",
+    [](AllocatorSite &S) { return S.allocator().names(); });
+  bindCommon(C);
   for (const char *Point : {"ra-order", "ra-action", "ra-colour", "ra-split"})
-    siteMakers()[Point] = [](nb::object Owner, PyAdvisor &A) {
-      return nb::cast(AllocatorSite(std::move(Owner), A));
-    };
+    siteMakers()[Point] = makeSite<AllocatorSite>;
 }
 
 void bindMachineFunction(nb::module_ &M) {
-  auto MF = [](MachineFunctionView &V) -> const llvm::MachineFunction & {
-    return V.function().MF;
-  };
-  nb::class_<MachineFunctionView> Class(
-      M, "MachineFunction", nb::type_slots(ViewSlots<MachineFunctionView>));
-  Class
-      .def_prop_ro(
-          "name",
-          [MF](MachineFunctionView &V) { return text(MF(V).getName().str()); })
-      .def_prop_ro("triple",
-                   [MF](MachineFunctionView &V) {
-                     return MF(V).getTarget().getTargetTriple().str();
-                   })
-      .def_prop_ro("block_count",
-                   [MF](MachineFunctionView &V) { return MF(V).size(); })
-      .def_prop_ro(
-          "instruction_count",
-          [MF](MachineFunctionView &V) { return MF(V).getInstructionCount(); })
-      .def_prop_ro("register_count",
-                   [](MachineFunctionView &V) {
-                     return V.function().MRI.getNumVirtRegs();
-                   })
-      .def("__str__",
-           [MF](MachineFunctionView &V) { return text(printed(MF(V))); })
-      .def("__repr__", [MF](MachineFunctionView &V) {
-        return text("<machine function " + MF(V).getName().str() + ">");
-      });
-  bindInterference(Class);
+  using MachineFunction = const llvm::MachineFunction;
+  nb::class_<MachineFunctionView> C(
+      M, "MachineFunction", nb::type_slots(GCSlots<MachineFunctionView>));
+  Properties P(C);
+  P("name", [](MachineFunction &MF) { return MF.getName(); });
+  P("triple",
+    [](MachineFunction &MF) { return MF.getTarget().getTargetTriple().str(); });
+  P("block_count", [](MachineFunction &MF) { return MF.size(); });
+  P("instruction_count",
+    [](MachineFunction &MF) { return MF.getInstructionCount(); });
+  P("register_count",
+    [](MachineFunctionView &V) { return V.function().MRI.getNumVirtRegs(); });
+  C.def("__str__", [](MachineFunctionView &V) {
+     return text(printed(of(V)));
+   }).def("__repr__", [](MachineFunctionView &V) {
+    return text("<machine function " + of(V).getName().str() + ">");
+  });
+  bindInterference(C);
 }
 
 } // namespace
@@ -250,55 +213,43 @@ void bindLiveRange(nb::module_ &M) {
   bindMachineFunction(M);
   bindAllocatorSite(M);
 
-  nb::class_<ColumnView>(M, "Column", nb::type_slots(ViewSlots<ColumnView>))
-      .def_ro("index", &ColumnView::Index)
-      .def_prop_ro("register",
-                   [](ColumnView &C) {
-                     return physicalName(C.function(),
-                                         C.evict().Registers[C.Index]);
-                   })
-      .def_prop_ro("is_legal",
-                   [](ColumnView &C) { return C.evict().Mask[C.Index] != 0; })
-      .def_prop_ro("is_hint",
-                   [](ColumnView &C) { return C.Index < C.evict().HintCount; })
-      .def_prop_ro("unit_interferences", &unitsOf,
-                   "The interferences per register unit. LLVM's features count "
-                   "a live range once per unit in which it interferes.")
-      .def_prop_ro("interferences", &interferencesOf,
-                   "The live ranges that would be evicted.");
+  nb::class_<ColumnView> Column(M, "Column",
+                                nb::type_slots(GCSlots<ColumnView>));
+  Column.def_ro("index", &ColumnView::Index);
+  Properties P(Column);
+  P("register", [](ColumnView &C) {
+    return physicalName(C.function(), C.evict().Registers[C.Index]);
+  });
+  P("is_legal", [](ColumnView &C) { return C.evict().Mask[C.Index] != 0; });
+  P("is_hint", [](ColumnView &C) { return C.Index < C.evict().HintCount; });
+  P("unit_interferences",
+    "The interferences per register unit. LLVM's features count a live range "
+    "once per unit in which it interferes.",
+    &unitsOf);
+  P("interferences", "The live ranges that would be evicted.",
+    &interferencesOf);
 
-  nb::class_<EvictionSite>(M, "EvictionSite",
-                           nb::type_slots(ViewSlots<EvictionSite>))
-      .def_prop_ro(
-          "candidate",
-          [](EvictionSite &S) { return LiveRangeView(S, S.asked().Range); })
-      .def_prop_ro("columns", &columnsOf,
-                   "The candidate registers, one per column of the tensors.")
-      .def_prop_ro(
-          "must_evict", [](EvictionSite &S) { return S.evict().MustEvict; },
-          "Whether the candidate cannot be spilled, which forbids the answer "
-          "32.")
-      .def_prop_ro("function",
-                   [](EvictionSite &S) { return MachineFunctionView(S); })
-      .def_prop_ro("ordinal", [](EvictionSite &S) { return S.Ordinal; })
-      .def("__str__", [](EvictionSite &S) { return described(S); });
+  nb::class_<EvictionSite> Eviction(M, "EvictionSite",
+                                    nb::type_slots(GCSlots<EvictionSite>));
+  Properties E(Eviction);
+  E("candidate",
+    [](EvictionSite &S) { return LiveRangeView(S, S.asked().Range); });
+  E("columns", "The candidate registers, one per column of the tensors.",
+    &columnsOf);
+  E("must_evict",
+    "Whether the candidate cannot be spilled, which forbids the answer 32.",
+    [](EvictionSite &S) { return S.evict().MustEvict; });
+  bindCommon(Eviction);
 
-  nb::class_<PrioritySite>(M, "PrioritySite",
-                           nb::type_slots(ViewSlots<PrioritySite>))
-      .def_prop_ro(
-          "live_range",
-          [](PrioritySite &S) { return LiveRangeView(S, S.asked().Range); })
-      .def_prop_ro("function",
-                   [](PrioritySite &S) { return MachineFunctionView(S); })
-      .def_prop_ro("ordinal", [](PrioritySite &S) { return S.Ordinal; })
-      .def("__str__", [](PrioritySite &S) { return described(S); });
+  nb::class_<PrioritySite> Priority(M, "PrioritySite",
+                                    nb::type_slots(GCSlots<PrioritySite>));
+  Properties Q(Priority);
+  Q("live_range",
+    [](PrioritySite &S) { return LiveRangeView(S, S.asked().Range); });
+  bindCommon(Priority);
 
-  siteMakers()["evict"] = [](nb::object Owner, PyAdvisor &A) {
-    return nb::cast(EvictionSite(std::move(Owner), A));
-  };
-  siteMakers()["priority"] = [](nb::object Owner, PyAdvisor &A) {
-    return nb::cast(PrioritySite(std::move(Owner), A));
-  };
+  siteMakers()["evict"] = makeSite<EvictionSite>;
+  siteMakers()["priority"] = makeSite<PrioritySite>;
 }
 
 } // namespace passpilot

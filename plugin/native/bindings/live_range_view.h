@@ -23,6 +23,10 @@ struct MachineFunctionView : SiteView {
   explicit MachineFunctionView(const SiteView &S) : SiteView(S) {}
 };
 
+inline const llvm::MachineFunction &of(const MachineFunctionView &V) {
+  return V.function().MF;
+}
+
 /// Adds the interference functions to the class of machine functions.
 void bindInterference(nb::class_<MachineFunctionView> &Class);
 

@@ -85,6 +85,17 @@ public:
     return Plain.count(Full) || Plain.count(Full.substr(0, Full.find('.')));
   }
 
+  /// Calls \p Do with each block of an operation's regions.
+  template <typename Function> void blocks(Operation Op, Function Do) const {
+    for (intptr_t R = 0, End = Regions(Op); R < End; ++R)
+      for (Block B = FirstBlock(RegionAt(Op, R)); B.Pointer; B = NextBlock(B))
+        Do(B);
+  }
+  template <typename Function> void operations(Block B, Function Do) const {
+    for (Operation Op = First(B); Op.Pointer; Op = Next(Op))
+      Do(Op);
+  }
+
   Identifier (*Name)(Operation) = find("mlirOperationGetName");
   Text (*TextOf)(Identifier) = find("mlirIdentifierStr");
   intptr_t (*Regions)(Operation) = find("mlirOperationGetNumRegions");

@@ -5,6 +5,8 @@
 
 #include "mlir_splice.h"
 
+#include "../runtime/mlir_contents.h"
+
 #include <unordered_map>
 
 namespace passpilot {
@@ -17,7 +19,8 @@ namespace {
 /// callee's symbol or None, and whether it must not be inlined.
 using Call = std::tuple<nb::object, size_t, nb::object, bool>;
 
-/// Counts the contents of one operation, without the operation itself.
+/// Counts the contents of one operation, without the operation itself, and
+/// collects its calls. The C API for countContents().
 class Count {
 public:
   /// Pairs of a calling operation's name and the attribute with the
@@ -28,12 +31,33 @@ public:
       : MLIR(MLIR), Capsule(Capsule), Calling(Calling) {}
 
   void count(Operation Root) {
+    countContents(*this, Root, Counts);
     std::vector<Block> Body;
-    look(Root, 1, Body);
+    blocks(Root, [&](Block B) { Body.push_back(B); });
     OwnBlocks = Body.size();
-    if (Calls.size() > 1 && Blocks > 1)
-      for (size_t I = Body.size(); I-- > 0;)
-        order(Body[I]);
+    if (Calls.size() > 1 && Counts.Blocks > 1)
+      order(Body);
+  }
+
+  template <typename Function> void blocks(Operation Op, Function Do) const {
+    MLIR.blocks(Op, Do);
+  }
+  template <typename Function> void operations(Block B, Function Do) const {
+    MLIR.operations(B, Do);
+  }
+  const MLIRName &visit(Operation Op) {
+    Name &N = nameOf(Op);
+    ++N.Count;
+    if (N.Call) {
+      CallNumbers[Op.Pointer] = Calls.size();
+      Calls.push_back(call(Op, N.Kind));
+    } else if (N.IsPlain) { // MLIR would build the list of its own attributes
+      for (intptr_t I = 0, End = MLIR.Discardable(Op); I < End; ++I)
+        refer(MLIR.DiscardableAt(Op, I).Value);
+    } else {
+      lookAtAttributes(Op);
+    }
+    return N;
   }
 
   /// Counts the symbols that the attributes of \p Op mention.
@@ -43,12 +67,13 @@ public:
   }
 
   nb::tuple result() const {
-    nb::dict Counts;
+    nb::dict OfName;
     for (const auto &[Key, N] : Names)
-      if (N.Count)
-        Counts[nb::str(N.Text.Data, N.Text.Length)] = N.Count;
-    return nb::make_tuple(Counts, Blocks, OwnBlocks, Depth, references(), Calls,
-                          Order);
+      OfName[nb::str(N.Text.Data, N.Text.Length)] = N.Count;
+    const auto &D = Counts.OfDialect;
+    return nb::make_tuple(OfName, std::vector<int64_t>(D.begin(), D.end()),
+                          Counts.Loops, Counts.Blocks, OwnBlocks, Counts.Depth,
+                          references(), Calls, Order);
   }
 
   nb::dict references() const {
@@ -59,66 +84,39 @@ public:
   }
 
 private:
-  struct Name {
+  struct Name : MLIRName {
+    using MLIRName::MLIRName;
     mlir_api::Text Text{};
     size_t Count = 0;
     bool IsPlain = false;
-    std::optional<size_t> Kind;
+    size_t Kind = 0; ///< index in Calling, of a call
   };
 
   const MLIRApi &MLIR;
   const char *Capsule;
   const Kinds &Calling;
+  MLIRCounts Counts;
   std::unordered_map<const void *, Name> Names;
   std::unordered_map<const void *, size_t> CallNumbers;
   std::unordered_map<std::string, size_t> References;
   std::vector<Call> Calls;
   std::vector<size_t> Order; ///< MLIR's inliner's, if it differs from Calls
-  size_t Blocks = 0, OwnBlocks = 0, Depth = 1;
+  size_t OwnBlocks = 0;
 
   Name &nameOf(Operation Op) {
     const Identifier Key = MLIR.Name(Op);
-    Name &N = Names[Key.Pointer];
-    if (N.Text.Data)
-      return N;
-    N.Text = MLIR.TextOf(Key);
-    const std::string_view Whole = N.Text.view();
-    N.IsPlain = MLIR.isPlain(Whole);
+    if (auto Known = Names.find(Key.Pointer); Known != Names.end())
+      return Known->second;
+    const Text Full = MLIR.TextOf(Key);
+    Name &N = Names.emplace(Key.Pointer, Name(Full.view())).first->second;
+    N.Text = Full;
+    N.IsPlain = MLIR.isPlain(Full.view());
     for (size_t I = 0; I < Calling.size(); ++I)
-      if (Whole == Calling[I].first)
+      if (Full.view() == Calling[I].first) {
+        N.Call = true;
         N.Kind = I;
-    return N;
-  }
-
-  /// Counts the contents of \p Op, whose body is \p Level regions deep; adds
-  /// its blocks to \p Found.
-  void look(Operation Op, size_t Level, std::vector<Block> &Found) {
-    for (intptr_t R = 0, End = MLIR.Regions(Op); R < End; ++R)
-      for (Block B = MLIR.FirstBlock(MLIR.RegionAt(Op, R)); B.Pointer;
-           B = MLIR.NextBlock(B)) {
-        ++Blocks;
-        Depth = std::max(Depth, Level);
-        Found.push_back(B);
-        for (Operation Each = MLIR.First(B); Each.Pointer;
-             Each = MLIR.Next(Each))
-          lookAt(Each, Level);
       }
-  }
-
-  void lookAt(Operation Op, size_t Level) {
-    Name &N = nameOf(Op);
-    ++N.Count;
-    if (N.Kind) {
-      CallNumbers[Op.Pointer] = Calls.size();
-      Calls.push_back(call(Op, *N.Kind));
-    } else if (N.IsPlain) { // MLIR would build the list of its own attributes
-      for (intptr_t I = 0, End = MLIR.Discardable(Op); I < End; ++I)
-        refer(MLIR.DiscardableAt(Op, I).Value);
-    } else {
-      lookAtAttributes(Op);
-    }
-    std::vector<Block> Inner;
-    look(Op, Level + 1, Inner);
+    return N;
   }
 
   Call call(Operation Op, size_t Kind) {
@@ -151,23 +149,20 @@ private:
     }
   }
 
-  /// The order of MLIR's inliner: first the calls in the block, then those in
-  /// its operations' regions, last block first.
-  void order(Block B) {
-    std::vector<Block> Inner;
-    for (Operation Op = MLIR.First(B); Op.Pointer; Op = MLIR.Next(Op)) {
-      if (auto Known = CallNumbers.find(Op.Pointer);
-          Known != CallNumbers.end()) {
-        Order.push_back(Known->second);
-        continue;
-      }
-      for (intptr_t R = 0, End = MLIR.Regions(Op); R < End; ++R)
-        for (Block Below = MLIR.FirstBlock(MLIR.RegionAt(Op, R)); Below.Pointer;
-             Below = MLIR.NextBlock(Below))
-          Inner.push_back(Below);
+  /// The order of MLIR's inliner: last block first; in a block first its own
+  /// calls, then those in its operations' regions.
+  void order(const std::vector<Block> &Blocks) {
+    for (size_t I = Blocks.size(); I-- > 0;) {
+      std::vector<Block> Inner;
+      operations(Blocks[I], [&](Operation Op) {
+        auto Known = CallNumbers.find(Op.Pointer);
+        if (Known != CallNumbers.end())
+          Order.push_back(Known->second);
+        else
+          blocks(Op, [&](Block B) { Inner.push_back(B); });
+      });
+      order(Inner);
     }
-    for (size_t I = Inner.size(); I-- > 0;)
-      order(Inner[I]);
   }
 };
 
@@ -191,10 +186,12 @@ void bindMlirContents(nb::module_ &M) {
           nb::arg("operation"), nb::arg("calling"),
           nb::sig("def count(self, operation: object, calling: "
                   "Sequence[tuple[str, str]]) -> "
-                  "tuple[dict[str, int], int, int, int, dict[str, int], "
-                  "list[tuple[object, int, str | None, bool]], list[int]]"),
+                  "tuple[dict[str, int], list[int], int, int, int, int, "
+                  "dict[str, int], list[tuple[object, int, str | None, bool]], "
+                  "list[int]]"),
           "Counts the contents of the operation in a capsule. Returns the "
-          "operations by name, the number of blocks, of its own blocks, the "
+          "operations by name and per dialect of the feature table (others "
+          "last), the number of loops, of blocks, of its own blocks, the "
           "depth of nested regions, the mentions of each symbol, the calls, "
           "and the order in which MLIR's inliner visits them, empty if that is "
           "the order of the text.")

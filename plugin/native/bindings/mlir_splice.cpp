@@ -20,20 +20,17 @@ public:
 
   /// Changes everything in \p Op, but not \p Op itself.
   void apply(Operation Op) {
-    for (intptr_t R = 0, End = MLIR.Regions(Op); R < End; ++R)
-      for (Block B = MLIR.FirstBlock(MLIR.RegionAt(Op, R)); B.Pointer;
-           B = MLIR.NextBlock(B)) {
-        for (intptr_t I = 0, Count = MLIR.Arguments(B); I < Count; ++I) {
-          const Value Argument = MLIR.ArgumentAt(B, I);
-          MLIR.SetArgumentLocation(Argument,
-                                   stacked(MLIR.LocationOfValue(Argument)));
-        }
-        for (Operation Each = MLIR.First(B); Each.Pointer;
-             Each = MLIR.Next(Each)) {
-          MLIR.SetLocation(Each, stacked(MLIR.LocationOf(Each)));
-          apply(Each);
-        }
+    MLIR.blocks(Op, [this](Block B) {
+      for (intptr_t I = 0, Count = MLIR.Arguments(B); I < Count; ++I) {
+        const Value Argument = MLIR.ArgumentAt(B, I);
+        MLIR.SetArgumentLocation(Argument,
+                                 stacked(MLIR.LocationOfValue(Argument)));
       }
+      MLIR.operations(B, [this](Operation Inner) {
+        MLIR.SetLocation(Inner, stacked(MLIR.LocationOf(Inner)));
+        apply(Inner);
+      });
+    });
   }
 
 private:
@@ -78,8 +75,7 @@ void splice(const MLIRApi &MLIR, Operation Call, Operation Function) {
   const Block Body = MLIR.FirstBlock(MLIR.RegionAt(Function, 0));
   Operation Return = MLIR.Terminator(Body);
   if (!Return.Pointer) // MLIR does not know that it ends the block
-    for (Operation Op = MLIR.First(Body); Op.Pointer; Op = MLIR.Next(Op))
-      Return = Op;
+    MLIR.operations(Body, [&](Operation Op) { Return = Op; });
   const Rewriter Rewrite = MLIR.CreateRewriter(MLIR.ContextOf(Call));
   std::vector<Value> Values = operandsOf(MLIR, Call);
   MLIR.InlineBefore(Rewrite, Body, Call, Values.size(), Values.data());
@@ -101,8 +97,6 @@ void bindMlirSplice(nb::class_<MLIRApi> &C) {
            Stacking(MLIR, Place).apply({pointerIn(Body)});
        },
        nb::arg("body"), nb::arg("call"),
-       nb::sig("def stack_locations(self, body: object, call: object) -> "
-               "None"),
        "Gives everything in a function call-site locations, as MLIR's "
        "inliner does: the body is about to replace the call.")
       .def(
@@ -111,7 +105,6 @@ void bindMlirSplice(nb::class_<MLIRApi> &C) {
             moveToEnd(MLIR, MLIR.Next({pointerIn(Last)}), {pointerIn(To)});
           },
           nb::arg("last"), nb::arg("block"),
-          nb::sig("def move_rest(self, last: object, block: object) -> None"),
           "Moves the operations behind an operation to the end of a block.")
       .def(
           "move_all",
@@ -119,7 +112,6 @@ void bindMlirSplice(nb::class_<MLIRApi> &C) {
             moveToEnd(MLIR, MLIR.First({pointerIn(From)}), {pointerIn(To)});
           },
           nb::arg("block"), nb::arg("to"),
-          nb::sig("def move_all(self, block: object, to: object) -> None"),
           "Moves the operations of a block to the end of another.")
       .def(
           "insert_after",
@@ -128,17 +120,13 @@ void bindMlirSplice(nb::class_<MLIRApi> &C) {
             MLIR.Detach(B);
             MLIR.InsertAfter(MLIR.RegionOf(At), At, B);
           },
-          nb::arg("block"), nb::arg("place"),
-          nb::sig("def insert_after(self, block: object, place: object) -> "
-                  "None"),
-          "Moves a block behind another.")
+          nb::arg("block"), nb::arg("place"), "Moves a block behind another.")
       .def(
           "splice",
           [](const MLIRApi &MLIR, nb::handle Call, nb::handle Function) {
             splice(MLIR, {pointerIn(Call)}, {pointerIn(Function)});
           },
           nb::arg("call"), nb::arg("function"),
-          nb::sig("def splice(self, call: object, function: object) -> None"),
           "Replaces a call by the only block of a function, which ends with a "
           "return; the function loses its body.");
 }

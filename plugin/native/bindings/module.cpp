@@ -2,8 +2,8 @@
 
 #include "compiling.h"
 #include "core.h"
+#include "define.h"
 #include "interpreter.h"
-#include "ir.h"
 #include "py_passes.h"
 #include "python_error.h"
 
@@ -78,21 +78,22 @@ Emitted emit(HostedModule &H, const EmitOptions &O,
 }
 
 void bindEmitted(nb::module_ &M) {
-  nb::class_<Emitted>(M, "Emitted")
-      .def(nb::init<>())
-      .def_prop_ro("code", [](Emitted &E) { return bytesOf(E.Code); })
-      .def_prop_ro("split_dwarf",
-                   [](Emitted &E) { return bytesOf(E.SplitDwarf); })
-      .def_prop_ro(
-          "costs", [](Emitted &E) { return costsOf(E.Costs); },
-          nb::sig("def costs(self) -> list[tuple[str, dict[str, tuple[int, "
-                  "float]], float]]"),
-          "Per function: kind -> (count, frequency), and the weighted sum.")
-      .def_prop_ro(
-          "frequencies",
-          [](Emitted &E) { return frequenciesOf(E.Frequencies); },
-          nb::sig("def frequencies(self) -> dict[str, dict[int, float]]"),
-          "Function -> block number -> executions per call.");
+  nb::class_<Emitted> C(M, "Emitted");
+  C.def(nb::init<>());
+  Properties P(C);
+  P("code", [](Emitted &E) { return bytesOf(E.Code); });
+  P("split_dwarf", [](Emitted &E) { return bytesOf(E.SplitDwarf); });
+  P(
+      "costs",
+      "Per function: kind -> (count, frequency), and the weighted sum.",
+      [](Emitted &E) { return costsOf(E.Costs); },
+      nb::sig(
+          "def costs(self) -> list[tuple[str, dict[str, tuple[int, float]], "
+          "float]]"));
+  P(
+      "frequencies", "Function -> block number -> executions per call.",
+      [](Emitted &E) { return frequenciesOf(E.Frequencies); },
+      nb::sig("def frequencies(self) -> dict[str, dict[int, float]]"));
 }
 
 } // namespace
@@ -110,18 +111,6 @@ void bindModule(nb::module_ &M) {
                                             O);
           },
           nb::arg("data"), nb::arg("name"), nb::arg("options"))
-      .def_prop_ro("name",
-                   [](HostedModule &H) {
-                     return readable(H).module().getModuleIdentifier();
-                   })
-      .def_prop_ro("triple",
-                   [](HostedModule &H) {
-                     return readable(H).module().getTargetTriple().str();
-                   })
-      .def_prop_ro("data_layout",
-                   [](HostedModule &H) {
-                     return readable(H).module().getDataLayoutStr();
-                   })
       .def(
           "verify", [](HostedModule &H) { return readable(H).verify(); },
           "The verifier's complaints; empty if valid.")
@@ -148,6 +137,10 @@ void bindModule(nb::module_ &M) {
            "Runs a pipeline; passes in Python ask the other advisors.")
       .def("emit", &emit, nb::arg("options"), nb::arg("advisors"),
            "Generates code; each advisor answers at its point.");
+  Properties P(Module);
+  P("name", [](llvm::Module &LM) { return LM.getModuleIdentifier(); });
+  P("triple", [](llvm::Module &LM) { return LM.getTargetTriple().str(); });
+  P("data_layout", [](llvm::Module &LM) { return LM.getDataLayoutStr(); });
   bindIRModule(Module);
 }
 

@@ -25,12 +25,24 @@ std::unique_ptr<NativeRunner> wrap(std::unique_ptr<Runner> R) {
 /// An InputMap as Python gives it.
 using MapRow = std::tuple<std::string, std::vector<std::string>, bool>;
 
-std::vector<InputMap> mapsOf(const std::vector<MapRow> &Rows) {
-  std::vector<InputMap> Maps;
-  Maps.reserve(Rows.size());
-  for (const auto &[Input, Features, All] : Rows)
-    Maps.push_back({Input, Features, All});
-  return Maps;
+ModelOptions optionsOf(const std::string &OutputName, const std::string &As,
+                       std::optional<double> Threshold,
+                       const std::vector<MapRow> &Map) {
+  ModelOptions O{OutputName, As, Threshold, {}};
+  for (const auto &[Input, Features, All] : Map)
+    O.Map.push_back({Input, Features, All});
+  return O;
+}
+
+/// Wraps the runner that \p Make makes, or raises its error.
+template <typename Function>
+std::unique_ptr<NativeRunner> model(const Function &Make) {
+  std::string Error;
+  bool Mismatch = false;
+  auto R = Make(Error, Mismatch);
+  if (!R)
+    raiseError(Mismatch ? "SpecMismatchError" : "ModelError", Error);
+  return wrap(std::move(R));
 }
 
 std::unique_ptr<NativeRunner>
@@ -38,14 +50,11 @@ onnx(const std::string &Path, nb::bytes Model, const std::string &Library,
      const std::vector<TensorSpec> &Offered, const TensorSpec &Output,
      const Domain &D, const std::string &OutputName, const std::string &As,
      std::optional<double> Threshold, const std::vector<MapRow> &Map) {
-  ModelOptions O{OutputName, As, Threshold, mapsOf(Map)};
-  std::string Error;
-  bool Mismatch = false;
-  auto R = makeOnnxRunner(Path, {Model.c_str(), Model.size()}, Offered, Output,
-                          D, O, Library, Error, Mismatch);
-  if (!R)
-    raiseError(Mismatch ? "SpecMismatchError" : "ModelError", Error);
-  return wrap(std::move(R));
+  return model([&](std::string &Error, bool &Mismatch) {
+    return makeOnnxRunner(Path, {Model.c_str(), Model.size()}, Offered, Output,
+                          D, optionsOf(OutputName, As, Threshold, Map), Library,
+                          Error, Mismatch);
+  });
 }
 
 std::unique_ptr<NativeRunner>
@@ -53,14 +62,11 @@ aot(const std::string &Path, const std::vector<TensorSpec> &Offered,
     const TensorSpec &Output, const Domain &D, const std::string &OutputName,
     const std::string &As, std::optional<double> Threshold,
     const std::vector<MapRow> &Map) {
-  ModelOptions O{OutputName, As, Threshold, mapsOf(Map)};
-  std::string Error;
-  bool Mismatch = false;
-  auto R = makeAotRunner(Path, hostFeatures(), Offered, Output, D, O, Error,
+  return model([&](std::string &Error, bool &Mismatch) {
+    return makeAotRunner(Path, hostFeatures(), Offered, Output, D,
+                         optionsOf(OutputName, As, Threshold, Map), Error,
                          Mismatch);
-  if (!R)
-    raiseError(Mismatch ? "SpecMismatchError" : "ModelError", Error);
-  return wrap(std::move(R));
+  });
 }
 
 /// Reserves a runner for one call: the runner has one set of buffers, and a

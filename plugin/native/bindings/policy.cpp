@@ -19,18 +19,10 @@ void bindPolicy(nb::module_ &M) {
             return PolicyRecord::parse({Text.c_str(), Text.size()});
           },
           nb::arg("text"))
-      .def_static(
-          "find",
-          [](const std::string &Spec, const std::string &Plugin) {
-            return PolicyRecord::find(Spec, Plugin);
-          },
-          nb::arg("spec"), nb::arg("plugin"))
-      .def_static(
-          "places",
-          [](const std::string &Spec, const std::string &Plugin) {
-            return PolicyRecord::places(Spec, Plugin);
-          },
-          nb::arg("spec"), nb::arg("plugin"))
+      .def_static("find", &PolicyRecord::find, nb::arg("spec"),
+                  nb::arg("plugin"))
+      .def_static("places", &PolicyRecord::places, nb::arg("spec"),
+                  nb::arg("plugin"))
       .def_ro("name", &PolicyRecord::Name)
       .def_prop_ro("recipe_count",
                    [](const PolicyRecord &P) { return P.Recipes.size(); })
@@ -56,12 +48,7 @@ void bindPolicy(nb::module_ &M) {
             return Runner;
           },
           nb::arg("spec"), nb::arg("point"))
-      .def(
-          "refusal",
-          [](const PolicyRecord &P, const std::string &Triple) {
-            return P.refusal(Triple);
-          },
-          nb::arg("triple"));
+      .def("refusal", &PolicyRecord::refusal, nb::arg("triple"));
 }
 
 } // namespace passpilot

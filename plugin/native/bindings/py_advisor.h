@@ -44,6 +44,15 @@ struct PyAdvisor {
   void begin();
   /// Does nothing unless begin() has reserved the runner.
   void end();
+  template <typename Function> void eachObject(Function F) {
+    for (nb::object *O : {&Evaluate, &SwitchContext, &EvaluateBatch, &Exception,
+                          &FallbackException, &CheckNames})
+      F(*O);
+    for (nb::object &Fill : Fills)
+      F(Fill);
+    for (auto &[Name, Store, Absent] : Stores)
+      F(Store);
+  }
   const FunctionShape &shapeOf(llvm::Function &F);
   /// Records a Python exception as the session's failure.
   void noteException(FailureKind K, nb::python_error &E);

@@ -3,30 +3,12 @@
 #include "py_failure.h"
 
 #include "core.h"
+#include "gc.h"
 #include "python_error.h"
 
 namespace passpilot {
 
 namespace {
-
-/// The exception's traceback refers to frames that refer to the failure; the
-/// garbage collector must see the cycle.
-template <typename T> int traverse(PyObject *Self, visitproc visit, void *arg) {
-  Py_VISIT(Py_TYPE(Self));
-  if (nb::inst_ready(Self))
-    Py_VISIT(nb::inst_ptr<T>(Self)->Exception.ptr());
-  return 0;
-}
-
-template <typename T> int clear(PyObject *Self) {
-  nb::inst_ptr<T>(Self)->Exception.reset();
-  return 0;
-}
-
-template <typename T>
-PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse<T>)},
-                       {Py_tp_clear, reinterpret_cast<void *>(clear<T>)},
-                       {0, nullptr}};
 
 nb::object orNone(const nb::object &Exception) {
   return Exception.is_valid() ? Exception : nb::none();
@@ -39,16 +21,16 @@ bool isRaised(FailureKind K) {
 
 } // namespace
 
-nb::object failureOf(const Failure &F, const nb::object &Exception) {
+std::optional<PyFailure> failureOf(const Failure &F,
+                                   const nb::object &Exception) {
   if (!F)
-    return nb::none();
-  return nb::cast(
-      PyFailure{F, isRaised(F.Kind) ? orNone(Exception) : nb::none()});
+    return std::nullopt;
+  return PyFailure{F, isRaised(F.Kind) ? orNone(Exception) : nb::none()};
 }
 
-nb::object failureOf(const std::optional<PassFailure> &F,
-                     const nb::object &Exception) {
-  return F ? nb::cast(PyPassFailure{*F, orNone(Exception)}) : nb::none();
+std::optional<PyPassFailure> failureOf(const std::optional<PassFailure> &F,
+                                       const nb::object &Exception) {
+  return F ? std::optional(PyPassFailure{*F, orNone(Exception)}) : std::nullopt;
 }
 
 void bindFailure(nb::module_ &M) {
@@ -61,7 +43,7 @@ void bindFailure(nb::module_ &M) {
       .value("LOG", FailureKind::Log)
       .value("DEFAULT", FailureKind::Default)
       .value("INTERRUPT", FailureKind::Interrupt);
-  nb::class_<PyFailure>(M, "Failure", nb::type_slots(Slots<PyFailure>),
+  nb::class_<PyFailure>(M, "Failure", nb::type_slots(GCSlots<PyFailure>),
                         "A failure at a decision.")
       .def_prop_ro("kind", [](PyFailure &F) { return F.What.Kind; })
       .def_prop_ro("text", [](PyFailure &F) { return text(F.What.Text); })
@@ -73,7 +55,7 @@ void bindFailure(nb::module_ &M) {
           nb::sig("def exception(self) -> BaseException | None"),
           "The Python exception that caused it, or None.");
   nb::class_<PyPassFailure>(
-      M, "PassFailure", nb::type_slots(Slots<PyPassFailure>),
+      M, "PassFailure", nb::type_slots(GCSlots<PyPassFailure>),
       "A failure in a pass in Python, which ended the compilation.")
       .def_prop_ro(
           "name", [](PyPassFailure &F) { return F.What.Pass; },

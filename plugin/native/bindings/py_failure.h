@@ -14,22 +14,26 @@
 
 namespace passpilot {
 
-/// The failure of an advisor.
+/// The failure of an advisor. The exception refers to frames that refer to the
+/// failure.
 struct PyFailure {
   Failure What;
   nb::object Exception; ///< None if Python raised nothing
+  template <typename Function> void eachObject(Function F) { F(Exception); }
 };
 
 /// The failure of a pass in Python.
 struct PyPassFailure {
   PassFailure What;
   nb::object Exception; ///< None if Python raised nothing
+  template <typename Function> void eachObject(Function F) { F(Exception); }
 };
 
-/// None without a failure. \p Exception may be an invalid object.
-nb::object failureOf(const Failure &F, const nb::object &Exception);
-nb::object failureOf(const std::optional<PassFailure> &F,
-                     const nb::object &Exception);
+/// Nothing without a failure. \p Exception may be an invalid object.
+std::optional<PyFailure> failureOf(const Failure &F,
+                                   const nb::object &Exception);
+std::optional<PyPassFailure> failureOf(const std::optional<PassFailure> &F,
+                                       const nb::object &Exception);
 
 } // namespace passpilot
 

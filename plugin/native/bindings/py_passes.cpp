@@ -3,6 +3,7 @@
 #include "py_passes.h"
 
 #include "core.h"
+#include "gc.h"
 #include "interpreter.h"
 #include "ir.h"
 #include "py_failure.h"
@@ -124,31 +125,6 @@ void add(PyPasses &Mine, std::string Text, std::string Name,
                    }});
 }
 
-int traverse(PyObject *Self, visitproc visit, void *arg) {
-  Py_VISIT(Py_TYPE(Self));
-  if (!nb::inst_ready(Self))
-    return 0;
-  auto *Mine = nb::inst_ptr<PyPasses>(Self);
-  Py_VISIT(Mine->Exception.ptr()); // its traceback refers to the compiler
-  Py_VISIT(Mine->Borrowed.ptr());
-  for (nb::object &Run : Mine->Runs)
-    Py_VISIT(Run.ptr());
-  return 0;
-}
-
-int clear(PyObject *Self) {
-  auto *Mine = nb::inst_ptr<PyPasses>(Self);
-  Mine->Exception.reset();
-  Mine->Borrowed.reset();
-  for (nb::object &Run : Mine->Runs)
-    Run.reset();
-  return 0;
-}
-
-PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
-                       {Py_tp_clear, reinterpret_cast<void *>(clear)},
-                       {0, nullptr}};
-
 } // namespace
 
 void bindPasses(nb::module_ &M) {
@@ -169,7 +145,7 @@ void bindPasses(nb::module_ &M) {
           "Control-flow analyses only, such as the dominator tree: no block "
           "and no branch has changed.");
 
-  nb::class_<PyPasses>(M, "Passes", nb::type_slots(Slots),
+  nb::class_<PyPasses>(M, "Passes", nb::type_slots(GCSlots<PyPasses>),
                        "The passes in Python of one compilation.")
       .def(nb::init<>())
       .def_static(
@@ -188,7 +164,6 @@ void bindPasses(nb::module_ &M) {
           [](PyPasses &Mine) {
             return failureOf(Mine.Passes.failure(), Mine.Exception);
           },
-          nb::sig("def failure(self) -> PassFailure | None"),
           "The failure that ended the compilation.")
       .def_prop_ro(
           "idle", [](PyPasses &Mine) { return Mine.Passes.idle(); },

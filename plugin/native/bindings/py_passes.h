@@ -26,6 +26,12 @@ struct PyPasses {
   HostedModule *Compiled = nullptr; ///< set by the compilation
   nb::object Borrowed;              ///< the module lent by a foreign compiler
 
+  template <typename Function> void eachObject(Function F) {
+    F(Exception); // its traceback refers to the compiler
+    F(Borrowed);
+    for (nb::object &Run : Runs)
+      F(Run);
+  }
   /// The module of \p Unit.
   HostedModule &moduleOf(const PassUnit &Unit);
   /// Call this when a foreign compilation is over.

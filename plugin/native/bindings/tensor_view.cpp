@@ -5,29 +5,12 @@
 namespace passpilot {
 
 static nb::dlpack::dtype dtypeOf(ScalarType T) {
-  switch (T) {
-  case ScalarType::Float:
-    return nb::dtype<float>();
-  case ScalarType::Double:
-    return nb::dtype<double>();
-  case ScalarType::Int8:
-    return nb::dtype<int8_t>();
-  case ScalarType::UInt8:
-    return nb::dtype<uint8_t>();
-  case ScalarType::Int16:
-    return nb::dtype<int16_t>();
-  case ScalarType::UInt16:
-    return nb::dtype<uint16_t>();
-  case ScalarType::Int32:
-    return nb::dtype<int32_t>();
-  case ScalarType::UInt32:
-    return nb::dtype<uint32_t>();
-  case ScalarType::Int64:
-    return nb::dtype<int64_t>();
-  case ScalarType::UInt64:
-    return nb::dtype<uint64_t>();
-  }
-  return nb::dtype<int64_t>();
+  using Code = nb::dlpack::dtype_code;
+  const char Kind = *numpyName(T); // of float32, int8, uint8, ...
+  const Code C = Kind == 'f'   ? Code::Float
+                 : Kind == 'u' ? Code::UInt
+                               : Code::Int;
+  return {static_cast<uint8_t>(C), static_cast<uint8_t>(8 * scalarSize(T)), 1};
 }
 
 static nb::capsule keep(const std::shared_ptr<TensorBlock> &Block) {

@@ -5,6 +5,7 @@
 #ifndef PASSPILOT_BINDINGS_VIEW_H
 #define PASSPILOT_BINDINGS_VIEW_H
 
+#include "gc.h"
 #include "py_advisor.h"
 
 #include <map>
@@ -12,30 +13,15 @@
 
 namespace passpilot {
 
-/// A policy may keep a view, which keeps the advisor, which keeps the policy:
-/// the garbage collector must see the cycle. \p T has a member Owner.
-template <typename T>
-int traverseView(PyObject *Self, visitproc visit, void *arg) {
-  Py_VISIT(Py_TYPE(Self));
-  if (nb::inst_ready(Self))
-    Py_VISIT(nb::inst_ptr<T>(Self)->Owner.ptr());
-  return 0;
-}
-template <typename T> int clearView(PyObject *Self) {
-  nb::inst_ptr<T>(Self)->Owner.reset();
-  return 0;
-}
-template <typename T>
-inline PyType_Slot ViewSlots[] = {
-    {Py_tp_traverse, reinterpret_cast<void *>(traverseView<T>)},
-    {Py_tp_clear, reinterpret_cast<void *>(clearView<T>)},
-    {0, nullptr}};
-
 /// Makes the view of an advisor's current decision; \p Owner keeps the advisor
 /// alive.
 using SiteMaker = nb::object (*)(nb::object Owner, PyAdvisor &A);
 /// The makers of LLVM's decision points, by name.
 std::map<std::string, SiteMaker> &siteMakers();
+
+template <typename Site> nb::object makeSite(nb::object Owner, PyAdvisor &A) {
+  return nb::cast(Site(std::move(Owner), A));
+}
 
 /// A part of the compiler's state, valid during one decision.
 struct View {
@@ -49,6 +35,8 @@ struct View {
         Asked(A.Session->current()) {}
   /// The question; raises StaleViewError once its decision is over.
   Question &question(const char *What) const;
+  /// A policy may keep a view, which keeps the advisor, which keeps the policy.
+  template <typename Function> void eachObject(Function F) { F(Owner); }
 };
 
 } // namespace passpilot

@@ -15,9 +15,9 @@ namespace {
 /// The last error of a thread. Setting it needs memory, but never throws.
 class ErrorText {
 public:
-  void set(const char *Told) noexcept {
+  void set(const char *Error) noexcept {
     try {
-      Text = Told;
+      Text = Error;
       Lost = false;
     } catch (...) {
       Lost = true;

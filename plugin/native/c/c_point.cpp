@@ -3,6 +3,7 @@
 #include "c_point.h"
 
 #include "../runtime/onnx_tensor.h"
+#include "../runtime/text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -63,23 +64,23 @@ TensorSpec readFeature(const passpilot_feature &F, const std::string &Point) {
 }
 
 Domain readDomain(const passpilot_domain &D, const std::string &Who) {
-  Domain Made;
-  Made.Kind = static_cast<DomainKind>(D.kind);
+  Domain Read;
+  Read.Kind = static_cast<DomainKind>(D.kind);
   switch (D.kind) {
   case PASSPILOT_FLAG:
-    return Made;
+    return Read;
   case PASSPILOT_CHOICE:
     if (D.count < 1 || static_cast<uint64_t>(D.count) > MostBytes / 8)
       refuse(Who, "a choice among at least one", std::to_string(D.count));
-    Made.Count = D.count;
-    Made.Mask = D.mask ? readName(D.mask, Who + ": mask") : "mask";
-    return Made;
+    Read.Count = D.count;
+    Read.Mask = D.mask ? readName(D.mask, Who + ": mask") : "mask";
+    return Read;
   case PASSPILOT_NUMBER:
     if (!(std::isfinite(D.low) && std::isfinite(D.high) && D.low <= D.high))
       refuse(Who, "finite numbers as low and high", "others");
-    Made.Low = D.low;
-    Made.High = D.high;
-    return Made;
+    Read.Low = D.low;
+    Read.High = D.high;
+    return Read;
   default:
     refuse(Who, "an enum passpilot_domain_kind", std::to_string(D.kind));
   }
@@ -89,14 +90,13 @@ Domain readDomain(const passpilot_domain &D, const std::string &Who) {
 void addMask(Point &P, const std::string &Who) {
   if (P.Domain.Kind != DomainKind::Choice)
     return;
-  for (const TensorSpec &S : P.Features)
-    if (S.Name == P.Domain.Mask) {
-      if (S.Type == ScalarType::Int64 &&
-          S.elements() == static_cast<size_t>(P.Domain.Count))
-        return;
-      refuse(Who, "a mask int64[1," + std::to_string(P.Domain.Count) + "]",
-             S.str());
-    }
+  if (const TensorSpec *Mask = named(P.Features, P.Domain.Mask)) {
+    if (Mask->Type == ScalarType::Int64 &&
+        Mask->elements() == static_cast<size_t>(P.Domain.Count))
+      return;
+    refuse(Who, "a mask int64[1," + std::to_string(P.Domain.Count) + "]",
+           Mask->str());
+  }
   P.Features.push_back({P.Domain.Mask, ScalarType::Int64, {1, P.Domain.Count}});
 }
 

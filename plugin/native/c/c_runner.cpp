@@ -2,9 +2,9 @@
 
 #include "c_runner.h"
 
+#include "../llvm/host_features.h"
 #include "../runtime/runner_spec.h"
-
-#include "processor.h"
+#include "../runtime/text.h"
 
 #include <cstddef>
 #include <cstdio>
@@ -26,15 +26,16 @@ void CallerQuestion::setPlace(const passpilot_place *To) {
 }
 
 std::string CallerQuestion::forbidden(Advice A) {
-  std::string Legal;
-  int64_t Count = 0;
+  std::vector<std::string> Legal;
+  size_t More = 0;
   for (int64_t I = 0; I < P.Domain.Count; ++I)
-    if (Mask[I] && ++Count <= 10)
-      Legal += (Legal.empty() ? "" : ", ") + std::to_string(I);
-  if (Count > 10)
-    Legal += " and " + std::to_string(Count - 10) + " more";
+    if (Mask[I] && Legal.size() < 10)
+      Legal.push_back(std::to_string(I));
+    else
+      More += Mask[I] != 0;
   return "expected one that '" + P.Domain.Mask + "' allows (" +
-         (Legal.empty() ? "none" : Legal) + "), got " +
+         (Legal.empty() ? "none" : joined(Legal)) +
+         (More ? " and " + std::to_string(More) + " more" : "") + "), got " +
          std::to_string(A.Integer);
 }
 
@@ -44,8 +45,8 @@ namespace {
 
 const double LongestTimeout = 1e6; // as in runners/spec.py
 
-[[noreturn]] void fail(const Messages &Told) {
-  for (const Message &M : Told)
+[[noreturn]] void fail(const Messages &Report) {
+  for (const Message &M : Report)
     if (M.isError())
       throw std::runtime_error(M.Text);
   throw std::runtime_error("passpilot: Python has failed");
@@ -88,9 +89,9 @@ passpilot_runner::passpilot_runner(const char *S, const passpilot_point &P,
                                    const passpilot_options *O)
     : Point(readPoint(P)), Memory(std::make_shared<SharedMemory>()),
       Question(Point, *Memory), Spec(checked(S)), Options(checked(O)) {
-  Messages Told;
-  if (Options.load && !loadFiles(Options.load, Told))
-    fail(Told);
+  Messages Report;
+  if (Options.load && !loadFiles(Options.load, Report))
+    fail(Report);
   Session = std::make_unique<passpilot::Session>(
       Point, make(), std::vector<CustomFeature>(),
       Options.default_on_error != 0, Options.log != nullptr);
@@ -98,8 +99,8 @@ passpilot_runner::passpilot_runner(const char *S, const passpilot_point &P,
   if (int64_t *Mask = Session->mask())
     std::fill_n(Mask, Point.Domain.Count, 1);
   Question.Mask = Session->mask();
-  if (InPython && !InPython->bind(*Session, Memory, Told))
-    fail(Told);
+  if (InPython && !InPython->bind(*Session, Memory, Report))
+    fail(Report);
   if (Options.log) {
     Log.open(Options.log, Session->logSpecs());
     Session->setLog(Log.log());
@@ -111,7 +112,7 @@ passpilot_runner::passpilot_runner(const char *S, const passpilot_point &P,
 std::shared_ptr<Runner> passpilot_runner::make() {
   std::string Error;
   std::shared_ptr<Runner> R = makeNativeRunner(
-      Spec, Point, {onnxLibrary(), processorFeatures(), pluginFolder()}, Error);
+      Spec, Point, {onnxLibrary(), hostFeatures(), pluginFolder()}, Error);
   if (!Error.empty())
     throw std::runtime_error(Error);
   if (R) {
@@ -119,30 +120,26 @@ std::shared_ptr<Runner> passpilot_runner::make() {
       warn(R->warning());
     return R;
   }
-  Messages Told;
-  auto Made = makePythonRunner(Spec, Point, Options.timeout,
-                               Options.default_on_error != 0, Told);
-  if (!Made)
-    fail(Told);
-  warn(Told);
-  InPython = Made.get();
-  return Made;
+  Messages Report;
+  auto Runner = makePythonRunner(Spec, Point, Options.timeout,
+                                 Options.default_on_error != 0, Report);
+  if (!Runner)
+    fail(Report);
+  warn(Report);
+  InPython = Runner.get();
+  return Runner;
 }
 
 void *passpilot_runner::input(const char *Name) {
-  for (size_t I = 0; I < Point.Features.size(); ++I)
-    if (Name && Point.Features[I].Name == Name)
-      return Session->feature(I);
+  if (const TensorSpec *S = named(Point.Features, Name ? Name : ""))
+    return Session->feature(S - Point.Features.data());
   throw std::invalid_argument("decision point " + Point.Name +
                               ": expected one of its features, got " +
                               (Name ? "'" + std::string(Name) + "'" : "none"));
 }
 
 bool passpilot_runner::reads(const char *Name) const {
-  for (const TensorSpec &S : Session->runner().inputs())
-    if (Name && S.Name == Name)
-      return true;
-  return Options.log != nullptr;
+  return Options.log || (Name && named(Session->runner().inputs(), Name));
 }
 
 void passpilot_runner::evaluate(passpilot_advice &Answer) {
@@ -151,20 +148,20 @@ void passpilot_runner::evaluate(passpilot_advice &Answer) {
                            " advisor: expected an open runner, got a closed "
                            "one");
   const uint64_t Before = Session->Counts.Fallbacks;
-  const std::optional<Advice> Given = Session->ask(Question);
-  if (!Given) {
+  const std::optional<Advice> Answered = Session->ask(Question);
+  if (!Answered) {
     const Failure F = Session->failure();
     if (!F.Fatal && F.Kind != FailureKind::Log)
       Session->restart(); // the next decision may succeed
-    throw std::runtime_error(told(F));
+    throw std::runtime_error(describe(F));
   }
   if (Session->Counts.Fallbacks != Before) {
     checkDefault();
     if (!Before)
-      warn(told(Session->firstFallback()) +
+      warn(describe(Session->firstFallback()) +
            "; the default decides here, and wherever else the runner fails");
   }
-  Answer.integer = Given->Integer; // copies all eight bytes of the union
+  Answer.integer = Answered->Integer; // copies all eight bytes of the union
 }
 
 /// Checks the default: the caller wrote it, and it may be illegal.
@@ -180,15 +177,15 @@ void passpilot_runner::close(bool Keep) {
   if (Closed)
     return;
   Closed = true;
-  Messages Told;
+  Messages Report;
   if (InPython)
-    InPython->close(Told);
-  for (const Message &M : Told)
+    InPython->close(Report);
+  for (const Message &M : Report)
     if (M.isError()) {
       Log.drop();
-      fail(Told);
+      fail(Report);
     }
-  warn(Told);
+  warn(Report);
   Keep ? Log.keep() : Log.drop();
 }
 
@@ -199,12 +196,12 @@ void passpilot_runner::warn(const std::string &Text) const {
     std::fprintf(stderr, "passpilot: warning: %s\n", Text.c_str());
 }
 
-void passpilot_runner::warn(const Messages &Told) const {
-  for (const Message &M : Told)
+void passpilot_runner::warn(const Messages &Report) const {
+  for (const Message &M : Report)
     if (M.Kind == "warning")
       warn(M.Text);
 }
 
-std::string passpilot_runner::told(const Failure &F) const {
+std::string passpilot_runner::describe(const Failure &F) const {
   return Point.Name + " advisor at " + F.Where + ": " + F.Text;
 }

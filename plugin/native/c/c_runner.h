@@ -57,8 +57,8 @@ private:
 
   std::shared_ptr<passpilot::Runner> make();
   void warn(const std::string &Text) const;
-  void warn(const passpilot::Messages &Told) const;
-  std::string told(const passpilot::Failure &F) const;
+  void warn(const passpilot::Messages &Report) const;
+  std::string describe(const passpilot::Failure &F) const;
   void checkDefault() const;
 };
 

@@ -2,6 +2,8 @@
 
 #include "python_runner.h"
 
+#include "../runtime/text.h"
+
 #include "c_point.h"
 
 #include <algorithm>
@@ -17,84 +19,81 @@ static void releaseMemory(void *Kept) {
 }
 }
 
-static bool failed(const Messages &Told) {
-  return std::any_of(Told.begin(), Told.end(),
+static bool failed(const Messages &Report) {
+  return std::any_of(Report.begin(), Report.end(),
                      [](const Message &M) { return M.isError(); });
 }
 
-bool loadFiles(const std::string &Files, Messages &Told) {
-  if (const auto *Calls = python<RunnerCalls>(Told))
-    Calls->Load(&Told, Files.c_str());
-  return !failed(Told);
+bool loadFiles(const std::string &Files, Messages &Report) {
+  if (const auto *Calls = python<RunnerCalls>(Report))
+    Calls->Load(&Report, Files.c_str());
+  return !failed(Report);
 }
 
 std::unique_ptr<PythonRunner> makePythonRunner(const std::string &Spec,
                                                const Point &P, double Timeout,
                                                bool DefaultOnError,
-                                               Messages &Told) {
-  const auto *Calls = python<RunnerCalls>(Told);
+                                               Messages &Report) {
+  const auto *Calls = python<RunnerCalls>(Report);
   const size_t Handle =
-      Calls ? Calls->Make(&Told, Spec.c_str(), describe(P).c_str(), Timeout,
+      Calls ? Calls->Make(&Report, Spec.c_str(), describe(P).c_str(), Timeout,
                           DefaultOnError)
             : 0;
   if (!Handle)
     return nullptr;
   std::vector<TensorSpec> Inputs;
-  for (const Message &M : Told)
+  for (const Message &M : Report)
     if (M.Kind == "input") {
-      for (const TensorSpec &S : P.Features)
-        if (S.Name == M.Text)
-          Inputs.push_back(S);
-      if (P.Default.Name == M.Text)
-        Inputs.push_back(P.Default);
+      const TensorSpec *Feature = named(P.Features, M.Text);
+      Inputs.push_back(Feature ? *Feature : P.Default);
     }
   return std::make_unique<PythonRunner>(*Calls, Handle, std::move(Inputs),
                                         P.Decision);
 }
 
 bool PythonRunner::bind(Session &S, const std::shared_ptr<SharedMemory> &M,
-                        Messages &Told) {
+                        Messages &Report) {
   TheSession = &S;
   Memory = M;
-  std::string Order;
+  std::vector<std::string_view> Names;
   for (const TensorSpec &Spec : M->Block->specs())
-    Order += (Order.empty() ? "" : "\n") + Spec.Name;
+    Names.push_back(Spec.Name);
   auto Address = [](void *P) { return reinterpret_cast<size_t>(P); };
-  return Calls.Bind(&Told, Handle, Address(M->Block->begin()),
-                    M->Block->bytes(), Order.c_str(), Address(&M->Default),
-                    Address(&M->Answer),
+  return Calls.Bind(&Report, Handle, Address(M->Block->begin()),
+                    M->Block->bytes(), joined(Names, "\n").c_str(),
+                    Address(&M->Default), Address(&M->Answer),
                     Address(new std::shared_ptr<SharedMemory>(M)),
                     reinterpret_cast<size_t>(&releaseMemory));
 }
 
 bool PythonRunner::evaluate(const void *const *, void *Out) {
-  Messages Told;
-  if (!settle(Calls.Evaluate(&Told, Handle), Told))
+  Messages Report;
+  if (!settle(Calls.Evaluate(&Report, Handle), Report))
     return false;
   *static_cast<Advice *>(Out) = Memory->Answer;
   return true;
 }
 
 void PythonRunner::switchContext(std::string_view Name) {
-  Messages Told;
-  Calls.SwitchContext(&Told, Handle, std::string(Name).c_str());
-  settle(Told.empty(), Told);
+  Messages Report;
+  Calls.SwitchContext(&Report, Handle, std::string(Name).c_str());
+  settle(Report.empty(), Report);
 }
 
-void PythonRunner::close(Messages &Told) {
+void PythonRunner::close(Messages &Report) {
   if (Handle)
-    Calls.Close(&Told, Handle);
+    Calls.Close(&Report, Handle);
   Handle = 0;
 }
 
 /// Reports a failure to the session.
-bool PythonRunner::settle(bool Good, const Messages &Told) {
+bool PythonRunner::settle(bool Good, const Messages &Report) {
   if (Good)
     return true;
-  const bool Known = !Told.empty();
+  const bool Known = !Report.empty();
   TheSession->noteFailure(FailureKind::Python,
-                          Known ? Told.front().Text : "the runner has failed",
-                          Known && Told.front().Kind == "fatal");
+                          Known ? Report.front().Text : "the runner has failed",
+                          Known && Report.front().Kind == "fatal");
   return false;
 }
 

@@ -49,10 +49,10 @@ public:
   }
 
   bool bind(Session &S, const std::shared_ptr<SharedMemory> &Memory,
-            Messages &Told);
+            Messages &Report);
   bool evaluate(const void *const *In, void *Out) override;
   void switchContext(std::string_view Name) override;
-  void close(Messages &Told);
+  void close(Messages &Report);
 
 private:
   const RunnerCalls &Calls;
@@ -60,16 +60,16 @@ private:
   Session *TheSession = nullptr;
   std::shared_ptr<SharedMemory> Memory;
 
-  bool settle(bool Good, const Messages &Told);
+  bool settle(bool Good, const Messages &Report);
 };
 
-/// Runs the user's files. Returns false after an error, added to \p Told.
-bool loadFiles(const std::string &Files, Messages &Told);
-/// Returns null after an error, added to \p Told.
+/// Runs the user's files. Returns false after an error, added to \p Report.
+bool loadFiles(const std::string &Files, Messages &Report);
+/// Returns null after an error, added to \p Report.
 std::unique_ptr<PythonRunner> makePythonRunner(const std::string &Spec,
                                                const Point &P, double Timeout,
                                                bool DefaultOnError,
-                                               Messages &Told);
+                                               Messages &Report);
 
 } // namespace passpilot
 

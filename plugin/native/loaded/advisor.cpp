@@ -32,9 +32,9 @@ public:
     TheSession.Limit = O.Limit;
   }
 
-  bool openLog(const std::string &Path, Messages &Told) {
+  bool openLog(const std::string &Path, Messages &Report) {
     const bool Good =
-        telling(Told, [&] { Log.open(Path, TheSession.logSpecs()); });
+        reporting(Report, [&] { Log.open(Path, TheSession.logSpecs()); });
     if (!Log.temporary().empty())
       sys::RemoveFileOnSignal(Log.temporary());
     TheSession.setLog(Log.log());
@@ -43,20 +43,20 @@ public:
 
   Session &session() override { return TheSession; }
 
-  void finish(bool Good, Messages &Told) override {
+  void finish(bool Good, Messages &Report) override {
     const Failure &F = TheSession.failure();
     const std::string Temporary = Log.temporary();
     TheSession.setLog(nullptr);
     if (Good && !F)
-      telling(Told, [&] { Log.keep(); });
+      reporting(Report, [&] { Log.keep(); });
     else
       Log.drop();
     if (!Temporary.empty())
       sys::DontRemoveFileOnSignal(Temporary);
     if (F)
-      Told.push_back({"error", who() + told(F)});
+      Report.push_back({"error", who() + describe(F)});
     else if (Good)
-      warn(Told);
+      warn(Report);
   }
 
 private:
@@ -65,39 +65,39 @@ private:
 
   /// Runs \p Body, which uses the log. Returns false if it throws, and tells
   /// why.
-  static bool telling(Messages &Told, function_ref<void()> Body) {
+  static bool reporting(Messages &Report, function_ref<void()> Body) {
     try {
       Body();
       return true;
     } catch (std::runtime_error &E) {
-      Told.push_back({"error", E.what()});
+      Report.push_back({"error", E.what()});
       return false;
     }
   }
 
   std::string who() const { return TheSession.point().Name + " advisor"; }
 
-  static std::string told(const Failure &F) {
+  static std::string describe(const Failure &F) {
     return " at " + F.Where + ": " + F.Text;
   }
 
-  void warn(Messages &Told) {
+  void warn(Messages &Report) {
     const Counts &C = TheSession.Counts;
     const uint64_t All = C.Asked + C.Fallbacks + C.BudgetHits;
     auto Warn = [&](const std::string &Text) {
-      Told.push_back({"warning", who() + ": " + Text});
+      Report.push_back({"warning", who() + ": " + Text});
     };
     if (const std::string &W = TheSession.runner().warning(); !W.empty())
-      Told.push_back({"warning", W});
+      Report.push_back({"warning", W});
     if (const std::string W = TheSession.runner().unused(); !W.empty())
-      Told.push_back({"warning", W});
+      Report.push_back({"warning", W});
     auto Of = [All](uint64_t Count) {
       return std::to_string(Count) + " of " + std::to_string(All) +
              " decisions";
     };
     if (C.Fallbacks)
       Warn(Of(C.Fallbacks) + " fell back to the default; the first: " + who() +
-           told(TheSession.firstFallback()));
+           describe(TheSession.firstFallback()));
     if (C.BudgetHits)
       Warn(Of(C.BudgetHits) +
            " went to the default, because the module had grown over its size "
@@ -116,8 +116,8 @@ public:
   }
 
   Session &session() override { return *reinterpret_cast<Session *>(Address); }
-  void finish(bool Good, Messages &Told) override {
-    Calls.Finish(&Told, Address, Good);
+  void finish(bool Good, Messages &Report) override {
+    Calls.Finish(&Report, Address, Good);
   }
 
 private:
@@ -126,41 +126,41 @@ private:
 };
 
 std::unique_ptr<Advisor> nativeAdvisor(const AdvisorOptions &O, const Point &P,
-                                       Messages &Told) {
+                                       Messages &Report) {
   std::string Error;
   std::unique_ptr<Runner> R =
       makeNativeRunner(O.Runner, P, {onnxLibrary(), hostFeatures()}, Error);
   if (!Error.empty())
-    Told.push_back({"error", Error});
+    Report.push_back({"error", Error});
   if (!R)
     return nullptr;
   auto A = std::make_unique<NativeAdvisor>(P, std::move(R), O);
-  if (!O.Log.empty() && !A->openLog(O.Log, Told))
+  if (!O.Log.empty() && !A->openLog(O.Log, Report))
     return nullptr;
   return A;
 }
 
 /// Python's features must equal ours: both belong to the same package.
-bool agrees(const Session &S, const Point &P, Messages &Told) {
+bool agrees(const Session &S, const Point &P, Messages &Report) {
   if (S.point().Features == P.Features && S.point().Decision == P.Decision)
     return true;
-  Told.push_back({"error", P.Name + " advisor: expected the features of this "
-                                    "plugin, got others from Python; build "
-                                    "passpilot again"});
+  Report.push_back({"error", P.Name + " advisor: expected the features of this "
+                                      "plugin, got others from Python; build "
+                                      "passpilot again"});
   return false;
 }
 
 /// Whether \p Log is new in this process; a tool may compile several modules.
-bool isFirst(const std::string &Log, Messages &Told) {
+bool isFirst(const std::string &Log, Messages &Report) {
   static std::mutex Mutex;
   static std::set<std::string> Logs;
   std::lock_guard<std::mutex> Lock(Mutex);
   if (Log.empty() || Logs.insert(Log).second)
     return true;
-  Told.push_back({"error", "decision log " + Log +
-                               ": expected one compilation per log, got a "
-                               "second; name one for each advisor and each "
-                               "module"});
+  Report.push_back({"error", "decision log " + Log +
+                                 ": expected one compilation per log, got a "
+                                 "second; name one for each advisor and each "
+                                 "module"});
   return false;
 }
 
@@ -207,57 +207,58 @@ std::string report(const Session &S, const std::string &Who) {
 }
 
 /// The spec of the runner, also if the options name a policy; empty after an
-/// error, added to \p Told.
+/// error, added to \p Report.
 static std::string runnerSpec(const AdvisorOptions &O, const Point &P,
-                              Messages &Told) {
+                              Messages &Report) {
   if (!namesPolicy(O.Runner))
     return O.Runner;
-  const PolicyRecord *Policy = policyOf(O.Runner, Told);
+  const PolicyRecord *Policy = policyOf(O.Runner, Report);
   if (!Policy)
     return "";
   std::string Wrong = Policy->refusal(O.Triple);
   std::string Spec =
       Wrong.empty() ? Policy->runner(O.Runner, P.Name, Wrong) : "";
   if (!Wrong.empty())
-    Told.push_back({"error", Wrong});
+    Report.push_back({"error", Wrong});
   return Spec;
 }
 
-static std::unique_ptr<Advisor> made(AdvisorOptions O, const Point &P,
-                                     Messages &Told) {
-  if (!isFirst(O.Log, Told))
+static std::unique_ptr<Advisor> startAdvisor(AdvisorOptions O, const Point &P,
+                                             Messages &Report) {
+  if (!isFirst(O.Log, Report))
     return nullptr;
-  O.Runner = runnerSpec(O, P, Told);
+  O.Runner = runnerSpec(O, P, Report);
   if (O.Runner.empty())
     return nullptr;
   if (!pythonRuns()) { // a running Python may have custom features
-    auto Native = nativeAdvisor(O, P, Told);
-    if (Native || !Told.empty())
+    auto Native = nativeAdvisor(O, P, Report);
+    if (Native || !Report.empty())
       return Native;
   }
-  const auto *Calls = python<AdvisorCalls>(Told);
+  const auto *Calls = python<AdvisorCalls>(Report);
   if (!Calls)
     return nullptr;
   const size_t Session =
-      Calls->Start(&Told, P.Name.c_str(), O.Runner.c_str(), O.Log.c_str(),
+      Calls->Start(&Report, P.Name.c_str(), O.Runner.c_str(), O.Log.c_str(),
                    O.OnError.c_str(), O.Timeout, O.Limit);
   if (!Session)
     return nullptr;
   auto A = std::make_unique<PythonAdvisor>(*Calls, Session);
-  if (agrees(A->session(), P, Told))
+  if (agrees(A->session(), P, Report))
     return A;
-  A->finish(false, Told);
+  A->finish(false, Report);
   return nullptr;
 }
 
 std::unique_ptr<Advisor> makeAdvisor(const AdvisorOptions &O, const Point &P,
-                                     Messages &Told) {
+                                     Messages &Report) {
   std::unique_ptr<Advisor> A;
-  contained(Told, [&] { A = made(O, P, Told); });
-  if (!A && Told.empty())
-    Told.push_back({"error", P.Name + " advisor: expected runner " + O.Runner +
-                                 " or the reason why there is none, got "
-                                 "neither"});
+  contained(Report, [&] { A = startAdvisor(O, P, Report); });
+  if (!A && Report.empty())
+    Report.push_back({"error", P.Name + " advisor: expected runner " +
+                                   O.Runner +
+                                   " or the reason why there is none, got "
+                                   "neither"});
   return A;
 }
 

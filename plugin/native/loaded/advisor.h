@@ -24,17 +24,17 @@ public:
   virtual ~Advisor() = default;
   virtual Session &session() = 0;
   /// Ends the compilation. The log appears unless \p Good is false or the
-  /// session has failed. Adds messages for the user to \p Told, except for
+  /// session has failed. Adds messages for the user to \p Report, except for
   /// unaskedWarning().
-  virtual void finish(bool Good, Messages &Told) = 0;
+  virtual void finish(bool Good, Messages &Report) = 0;
 };
 
 /// Whether a successful compilation has asked no question.
 bool neverAsked(const Session &S);
 
-/// Returns null after an error, which it adds to \p Told.
+/// Returns null after an error, which it adds to \p Report.
 std::unique_ptr<Advisor> makeAdvisor(const AdvisorOptions &O, const Point &P,
-                                     Messages &Told);
+                                     Messages &Report);
 
 /// The warning that the runner was never asked.
 Message unaskedWarning(const std::string &Point, const AdvisorOptions &O);

@@ -6,14 +6,14 @@
 
 namespace passpilot {
 
-bool contained(Messages &Told, llvm::function_ref<void()> Body) noexcept {
+bool contained(Messages &Report, llvm::function_ref<void()> Body) noexcept {
   try {
     Body();
     return true;
   } catch (const std::exception &E) {
-    Told.push_back({"error", std::string("passpilot: expected no exception, "
-                                         "got: ") +
-                                 E.what()});
+    Report.push_back({"error", std::string("passpilot: expected no exception, "
+                                           "got: ") +
+                                   E.what()});
     return false;
   }
 }

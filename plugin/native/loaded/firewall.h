@@ -11,8 +11,8 @@
 
 namespace passpilot {
 
-/// Calls \p Body. Returns false if it throws, with an error added to \p Told.
-bool contained(Messages &Told, llvm::function_ref<void()> Body) noexcept;
+/// Calls \p Body. Returns false if it throws, with an error added to \p Report.
+bool contained(Messages &Report, llvm::function_ref<void()> Body) noexcept;
 
 } // namespace passpilot
 

@@ -16,8 +16,8 @@ struct PreparedPolicy {
   Messages Failure; ///< reported to every caller
 };
 
-/// Lets Python prepare the policy; adds its warnings to \p Told.
-PreparedPolicy prepared(const std::string &Policy, Messages &Told) {
+/// Lets Python prepare the policy; adds its warnings to \p Report.
+PreparedPolicy prepared(const std::string &Policy, Messages &Report) {
   PreparedPolicy P;
   Messages Answer;
   if (const auto *Calls = python<AdvisorCalls>(Answer))
@@ -26,7 +26,7 @@ PreparedPolicy prepared(const std::string &Policy, Messages &Told) {
     if (M.Kind == "policy")
       P.Record = PolicyRecord::parse(M.Text);
     else
-      (M.isError() ? P.Failure : Told).push_back(std::move(M));
+      (M.isError() ? P.Failure : Report).push_back(std::move(M));
   }
   if (!P.Record && P.Failure.empty())
     P.Failure.push_back({"error", "policy " + Policy +
@@ -37,7 +37,7 @@ PreparedPolicy prepared(const std::string &Policy, Messages &Told) {
 
 } // namespace
 
-const PolicyRecord *policyOf(const std::string &Spec, Messages &Told) {
+const PolicyRecord *policyOf(const std::string &Spec, Messages &Report) {
   static std::mutex Mutex;
   static std::map<std::string, PreparedPolicy> All;
   const std::string Policy = Spec.substr(0, Spec.find('?'));
@@ -48,10 +48,10 @@ const PolicyRecord *policyOf(const std::string &Spec, Messages &Told) {
   if (New) {
     P.Record = PolicyRecord::find(Policy, pluginFolder());
     if (!P.Record)
-      P = prepared(Policy, Told);
+      P = prepared(Policy, Report);
   }
   if (!P.Record)
-    Told.insert(Told.end(), P.Failure.begin(), P.Failure.end());
+    Report.insert(Report.end(), P.Failure.begin(), P.Failure.end());
   return P.Record ? &*P.Record : nullptr;
 }
 

@@ -13,8 +13,8 @@
 namespace passpilot {
 
 /// The policy that \p Spec names, whatever its query is; the process keeps it.
-/// Returns null after an error, which it adds to \p Told.
-const PolicyRecord *policyOf(const std::string &Spec, Messages &Told);
+/// Returns null after an error, which it adds to \p Report.
+const PolicyRecord *policyOf(const std::string &Spec, Messages &Report);
 
 } // namespace passpilot
 

@@ -80,8 +80,8 @@ void *openLibrary(const Installation &Python) {
 }
 
 /// The Python program that connects the module to our calls; it reports errors
-/// to \p Told.
-std::string connection(Messages &Told) {
+/// to \p Report.
+std::string connection(Messages &Report) {
   char Text[1024];
   std::snprintf(
       Text, sizeof Text,
@@ -97,7 +97,7 @@ std::string connection(Messages &Told) {
       "    tell(%zu, b'error', text, len(text), b'', 0, 0)\n",
       reinterpret_cast<size_t>(&passpilotTell), TheModule.Name,
       reinterpret_cast<size_t>(TheModule.Calls),
-      reinterpret_cast<size_t>(&Told));
+      reinterpret_cast<size_t>(&Report));
   return Text;
 }
 
@@ -128,9 +128,10 @@ public:
   /// Starts it; returns why it does not start, or nothing.
   std::string start(const std::string &Program) const {
     // numpy's library reads these; numpy itself would set the second.
-    for (const char *Each : {"OPENBLAS_NUM_THREADS=1", "OPENBLAS_MAIN_FREE=1",
-                             "GOTOBLAS_MAIN_FREE=1"})
-      addVariable(Each);
+    for (const char *Variable :
+         {"OPENBLAS_NUM_THREADS=1", "OPENBLAS_MAIN_FREE=1",
+          "GOTOBLAS_MAIN_FREE=1"})
+      addVariable(Variable);
     PyPreConfig Before;
     find<decltype(PyPreConfig_InitPythonConfig)>(
         "PyPreConfig_InitPythonConfig")(&Before);
@@ -172,8 +173,8 @@ public:
                         : nullptr;
     const bool Good = Result;
     find<void()>("PyErr_Clear")();
-    for (PyObject *Each : {Globals, Code, Result})
-      find<void(PyObject *)>("Py_DecRef")(Each);
+    for (PyObject *Object : {Globals, Code, Result})
+      find<void(PyObject *)>("Py_DecRef")(Object);
     find<void(int)>("PyGILState_Release")(State);
     return Good;
   }
@@ -196,36 +197,39 @@ private:
 };
 
 /// Fills in the module's calls.
-bool connect(const Interpreter &Running, Messages &Told) {
-  if (!Running.run(connection(Told)) && Told.empty())
-    Told.push_back({"error", "passpilot: expected Python's own modules ctypes "
-                             "and importlib, got an error at their import; "
-                             "look at PYTHONHOME and PYTHONPATH"});
-  return Told.empty();
+bool connect(const Interpreter &Running, Messages &Report) {
+  if (!Running.run(connection(Report)) && Report.empty())
+    Report.push_back({"error",
+                      "passpilot: expected Python's own modules ctypes "
+                      "and importlib, got an error at their import; "
+                      "look at PYTHONHOME and PYTHONPATH"});
+  return Report.empty();
 }
 
-bool start(Messages &Told) {
+bool start(Messages &Report) {
   Interpreter Present(RTLD_DEFAULT); // if the host is Python, or embeds it
   if (Present.runs())
-    return connect(Present, Told);
+    return connect(Present, Report);
   const Installation Python = installation();
   void *Library = openLibrary(Python);
   if (!Library) {
-    Told.push_back({"error", "passpilot: expected libpython" + Python.Version +
-                                 ".so.1.0 for runners and passes in Python, "
-                                 "got none; sudo apt-get install libpython" +
-                                 Python.Version});
+    Report.push_back({"error", "passpilot: expected libpython" +
+                                   Python.Version +
+                                   ".so.1.0 for runners and passes in Python, "
+                                   "got none; sudo apt-get install libpython" +
+                                   Python.Version});
     return false;
   }
   Interpreter Ours(Library);
   if (const std::string Why = Ours.start(Python.Program.string());
       !Why.empty()) {
-    Told.push_back({"error", "passpilot: expected " + Python.Program.string() +
-                                 " to start, got: " + Why +
-                                 "; look at PYTHONHOME and PYTHONPATH"});
+    Report.push_back({"error", "passpilot: expected " +
+                                   Python.Program.string() +
+                                   " to start, got: " + Why +
+                                   "; look at PYTHONHOME and PYTHONPATH"});
     return false;
   }
-  return connect(Ours, Told);
+  return connect(Ours, Report);
 }
 
 std::atomic<bool> Started = false;
@@ -239,7 +243,7 @@ GivenUpGIL::~GivenUpGIL() {
     Interpreter(RTLD_DEFAULT).takeGIL(State);
 }
 
-const PythonCalls *startedPython(Messages &Told) {
+const PythonCalls *startedPython(Messages &Report) {
   if (Started)
     return TheModule.Calls;
   static std::mutex Mutex;
@@ -254,7 +258,7 @@ const PythonCalls *startedPython(Messages &Told) {
           TheModule.Calls->End(nullptr);
       });
   }
-  Told.insert(Told.end(), Failure.begin(), Failure.end());
+  Report.insert(Report.end(), Failure.begin(), Failure.end());
   return Started ? TheModule.Calls : nullptr;
 }
 

@@ -56,11 +56,12 @@ private:
   void *State = nullptr; ///< the thread's, if it held the GIL
 };
 
-/// Starts the interpreter once. Returns null after an error, added to \p Told.
-const PythonCalls *startedPython(Messages &Told);
+/// Starts the interpreter once. Returns null after an error, added to \p
+/// Report.
+const PythonCalls *startedPython(Messages &Report);
 /// As startedPython(); \p Calls is the type of the library's functions.
-template <typename Calls> const Calls *python(Messages &Told) {
-  return static_cast<const Calls *>(startedPython(Told));
+template <typename Calls> const Calls *python(Messages &Report) {
+  return static_cast<const Calls *>(startedPython(Report));
 }
 /// Whether we have started Python in this process.
 bool pythonRuns();

@@ -118,12 +118,12 @@ bool AdvisedInline::canSimplify(const CallGraph &Graph) {
   bool (Pass::*const Takes)(Operation *) const = &Open::canScheduleOn;
   for (CallGraphNode *Node : Graph) {
     Operation *Function = Node->getCallableRegion()->getParentOp();
-    for (Pass &Each : Simplify->getPasses())
-      if (!(Each.*Takes)(Function)) {
+    for (Pass &P : Simplify->getPasses())
+      if (!(P.*Takes)(Function)) {
         emitError(Function->getLoc())
             << "advised-inline: expected passes that run on "
             << Function->getName() << " as default-pipeline, got "
-            << Each.getArgument();
+            << P.getArgument();
         return false;
       }
   }
@@ -136,11 +136,8 @@ LogicalResult AdvisedInline::initialize(MLIRContext *Context) {
 }
 
 void AdvisedInline::runOnOperation() {
-  Messages Told;
-  if (contained(Told, [&] { adviseCalls(); }))
-    return;
-  emitMessages(Told, getOperation()->getLoc());
-  signalPassFailure();
+  if (!runContained(getOperation(), [&] { adviseCalls(); }))
+    signalPassFailure();
 }
 
 void AdvisedInline::adviseCalls() {
@@ -156,12 +153,12 @@ void AdvisedInline::adviseCalls() {
   if (!canSimplify(Graph))
     return signalPassFailure();
   Location Where = Root->getLoc();
-  Messages Told;
+  Messages Report;
   bool Good = false;
   if (Runner.empty() && Shared->inliner()) {
     Good = advise(*Shared->inliner(), Graph, Where);
     if (Shared->inliner()->session().stopped())
-      Shared->failInliner(Told);
+      Shared->failInliner(Report);
   } else if (Log.empty() && (Runner.empty() || Runner == "default")) {
     // The default decides without a log: nothing reads the questions.
     Good = succeeded(inlineCalls(Graph, nullptr, /*Marked=*/false));
@@ -170,16 +167,16 @@ void AdvisedInline::adviseCalls() {
         Runner,      Log,
         OnError,     Timeout,
         /*Limit=*/0, "there is no call that may be inlined"};
-    auto Own = makeAdvisor(Options, mlirInlinePoint(), Told);
-    if (!emitMessages(Told, Where) || !Own)
+    auto Own = makeAdvisor(Options, mlirInlinePoint(), Report);
+    if (!emitMessages(Report, Where) || !Own)
       return signalPassFailure();
     Good = advise(*Own, Graph, Where);
-    Told.clear();
-    Own->finish(Good, Told);
+    Report.clear();
+    Own->finish(Good, Report);
     if (Good && neverAsked(Own->session()))
-      Told.push_back(unaskedWarning(mlirInlinePoint().Name, Options));
+      Report.push_back(unaskedWarning(mlirInlinePoint().Name, Options));
   }
-  if (!emitMessages(Told, Where) || !Good)
+  if (!emitMessages(Report, Where) || !Good)
     signalPassFailure();
 }
 
@@ -236,9 +233,14 @@ void registerAdvisedInline() {
   registerPass([] { return std::make_unique<AdvisedInline>(); });
 }
 
-bool emitMessages(const Messages &Told, Location Location) {
+bool runContained(Operation *Op, function_ref<void()> Body) {
+  Messages Report;
+  return contained(Report, Body) || emitMessages(Report, Op->getLoc());
+}
+
+bool emitMessages(const Messages &Report, Location Location) {
   bool Good = true;
-  for (const Message &M : Told) {
+  for (const Message &M : Report) {
     Good &= !M.isError();
     mlir::Location Place = Location;
     if (!M.File.empty())

@@ -9,39 +9,47 @@ using namespace mlir;
 
 namespace passpilot {
 
-static bool isLoop(StringRef Name) {
-  static const llvm::StringRef Loops[] = {"scf.for",      "scf.while",
-                                          "scf.parallel", "scf.forall",
-                                          "affine.for",   "affine.parallel"};
-  return llvm::is_contained(Loops, Name);
-}
-
-static bool isFlat(StringRef Dialect) {
-  static const llvm::StringRef Flat[] = {"arith", "math", "cf", "complex",
-                                         "index"};
-  return llvm::is_contained(Flat, Dialect);
-}
-
 /// Whether operations of this name call a symbol: upstream's by a list, other
 /// dialects' by their interface.
-static bool isCall(OperationName Name, StringRef Dialect) {
+static bool isCall(OperationName Name) {
+  const StringRef Dialect = Name.getDialectNamespace();
   if (Dialect == "func" || Dialect == "llvm")
     return Name.stripDialect() == "call";
   return Name.hasInterface<CallOpInterface>();
 }
 
-OperationKind CallGraphSummary::kindOf(OperationName Name) {
-  auto [It, New] = Kinds.try_emplace(Name);
-  if (New) {
-    const StringRef Dialect = Name.getDialectNamespace();
-    OperationKind &K = It->second;
-    K.Dialect = llvm::find(Dialects, Dialect) - Dialects.begin();
-    K.Loop = isLoop(Name.getStringRef());
-    K.Call = isCall(Name, Dialect);
-    K.Constant = Name.getStringRef().ends_with(".constant");
-    K.Flat = isFlat(Dialect);
-  }
+MLIRName CallGraphSummary::kindOf(OperationName Name) {
+  auto [It, New] = Kinds.try_emplace(Name, MLIRName(Name.getStringRef()));
+  if (New)
+    It->second.Call = isCall(Name);
   return It->second;
+}
+
+/// MLIR's C++ interface, for countContents().
+struct CallGraphSummary::Reader {
+  CallGraphSummary &Summary;
+  Contents &C;
+
+  template <typename Function> void blocks(Operation *Op, Function Do) {
+    for (Region &R : Op->getRegions())
+      for (Block &B : R)
+        Do(&B);
+  }
+  template <typename Function> void operations(Block *B, Function Do) {
+    for (Operation &Op : *B)
+      Do(&Op);
+  }
+  MLIRName visit(Operation *Op) {
+    const MLIRName Name = Summary.kindOf(Op->getName());
+    if (!Name.Flat)
+      Summary.refer(*Op, Name.Call, C);
+    return Name;
+  }
+};
+
+void CallGraphSummary::count(Operation *Op, Contents &C) {
+  Reader MLIR{*this, C};
+  countContents(MLIR, Op, C);
 }
 
 CallGraphSummary::CallGraphSummary(Operation *Root, const CallGraph &Graph) {
@@ -105,10 +113,9 @@ void CallGraphSummary::countUses() {
     for (Region &R : Table->getRegions())
       for (Operation &Op : R.getOps()) {
         Contents Mentioned;
-        refer(Op, OperationKind(), Mentioned);
+        refer(Op, /*IsCall=*/false, Mentioned);
         if (!ByFunction.contains(&Op))
-          for (Region &Inner : Op.getRegions())
-            look(Inner, 1, Mentioned);
+          count(&Op, Mentioned);
         keep(Table, Mentioned);
       }
 }
@@ -130,8 +137,7 @@ void CallGraphSummary::use(const FunctionSummary &User, const Contents &C,
 const Contents &CallGraphSummary::contents(FunctionSummary &F) {
   if (F.Stale) {
     F.Contents = Contents();
-    for (Region &R : F.Function->getRegions())
-      look(R, 1, F.Contents);
+    count(F.Function, F.Contents);
     F.Operations = F.Contents.Operations;
     F.Blocks = F.Contents.Blocks;
     F.Calls = F.Contents.Calls;
@@ -140,35 +146,14 @@ const Contents &CallGraphSummary::contents(FunctionSummary &F) {
   return F.Contents;
 }
 
-void CallGraphSummary::look(Region &R, int64_t Depth, Contents &C) {
-  if (!R.empty())
-    C.Depth = std::max(C.Depth, Depth);
-  for (Block &B : R) {
-    ++C.Blocks;
-    for (Operation &Op : B) {
-      const OperationKind Kind = kindOf(Op.getName());
-      ++C.Operations;
-      ++C.OfDialect[Kind.Dialect];
-      if (Kind.Flat)
-        continue;
-      C.Loops += Kind.Loop;
-      C.Calls += Kind.Call;
-      refer(Op, Kind, C);
-      if (!Kind.Call)
-        for (Region &Inner : Op.getRegions())
-          look(Inner, Depth + 1, C);
-    }
-  }
-}
-
-void CallGraphSummary::refer(Operation &Op, const OperationKind &Kind,
-                             Contents &C) {
+/// Counts the symbols that \p Op mentions.
+void CallGraphSummary::refer(Operation &Op, bool IsCall, Contents &C) {
   auto Mention = [&C](SymbolRefAttr Symbol) {
     ++C.References[Symbol.getRootReference()];
     return WalkResult::skip();
   };
   DictionaryAttr Attributes = Op.getDiscardableAttrDictionary();
-  if (Kind.Call) {
+  if (IsCall) {
     if (auto Call = dyn_cast<CallOpInterface>(Op))
       if (auto Callee = dyn_cast<SymbolRefAttr>(Call.getCallableForCallee()))
         Mention(Callee);

@@ -1,40 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Counts the contents of a module's functions and keeps the counts up to
-// date while MLIR's inliner runs: recounts after each simplification, adds
-// for each inlined call. The numbers are those of
-// features/mlir/contents.py.
+// Keeps the counted contents of a module's functions up to date while MLIR's
+// inliner runs: recounts after each simplification, adds for each inlined
+// call.
 
 #ifndef PASSPILOT_MLIR_CALL_GRAPH_SUMMARY_H
 #define PASSPILOT_MLIR_CALL_GRAPH_SUMMARY_H
+
+#include "../runtime/mlir_contents.h"
 
 #include "mlir/Analysis/CallGraph.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 
-#include <array>
 #include <deque>
 #include <mutex>
 #include <string>
 
 namespace passpilot {
 
-/// The dialects whose operations are counted separately.
-inline constexpr std::array Dialects = {"affine", "arith",  "cf",    "func",
-                                        "linalg", "llvm",   "math",  "memref",
-                                        "scf",    "tensor", "vector"};
-
-/// The properties of an operation's name.
-struct OperationKind {
-  size_t Dialect = Dialects.size(); ///< index in Dialects; its size for others
-  bool Loop = false, Call = false, Constant = false;
-  bool Flat = false; ///< has no regions, and refers to no symbols
-};
-
 /// The contents of a function's body.
-struct Contents {
-  int64_t Operations = 0, Blocks = 0, Depth = 1, Loops = 0, Calls = 0;
-  std::array<int64_t, Dialects.size() + 1> OfDialect{};
+struct Contents : MLIRCounts {
   llvm::SmallMapVector<mlir::StringAttr, int64_t, 4> References;
   /// Regions of operations of this name can take the whole body.
   std::optional<mlir::OperationName> Fits;
@@ -65,7 +51,7 @@ public:
   FunctionSummary *find(const mlir::CallGraphNode *Node) const {
     return ByNode.lookup(Node);
   }
-  OperationKind kindOf(mlir::OperationName Name);
+  MLIRName kindOf(mlir::OperationName Name);
   /// Returns the counts, recounting if they are stale.
   const Contents &contents(FunctionSummary &F);
   /// The number of functions with a body in the symbol table of \p F.
@@ -88,7 +74,7 @@ private:
                  FunctionSummary *>
       BySymbol;
   llvm::DenseMap<mlir::Operation *, int64_t> Functions;
-  llvm::DenseMap<mlir::OperationName, OperationKind> Kinds;
+  llvm::DenseMap<mlir::OperationName, MLIRName> Kinds;
   size_t Visited = 0; ///< index into All
   std::mutex Mutex;   ///< held in simplified()
 
@@ -100,8 +86,9 @@ private:
   void recount(FunctionSummary &F);
   void erase(FunctionSummary &F);
   void visitUntil(size_t Component);
-  void look(mlir::Region &R, int64_t Depth, Contents &C);
-  void refer(mlir::Operation &Op, const OperationKind &Kind, Contents &C);
+  struct Reader;
+  void count(mlir::Operation *Op, Contents &C);
+  void refer(mlir::Operation &Op, bool IsCall, Contents &C);
 };
 
 } // namespace passpilot

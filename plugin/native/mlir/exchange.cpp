@@ -77,8 +77,8 @@ std::optional<std::string> textOf(Operation *Op, std::string &Why) {
 
 static OwningOpRef<Operation *> parse(const std::string &Text,
                                       MLIRContext *Context, std::string &Why) {
-  ScopedDiagnosticHandler Handler(Context, [&Why](Diagnostic &Each) {
-    Why += (Why.empty() ? "" : "; ") + Each.str();
+  ScopedDiagnosticHandler Handler(Context, [&Why](Diagnostic &D) {
+    Why += (Why.empty() ? "" : "; ") + D.str();
   });
   const ParserConfig Config(Context, /*verifyAfterParse=*/false);
   return parseSourceString<Operation *>(Text, Config);

@@ -16,8 +16,8 @@ static std::vector<TensorSpec> table() {
         "region_depth", "callee_operations", "callee_blocks",
         "callee_region_depth", "callee_loops", "callee_calls"})
     Add(Name);
-  for (const char *Name : Dialects)
-    Add(std::string("callee_") + Name + "_operations");
+  for (std::string_view Name : MLIRDialects)
+    Add("callee_" + std::string(Name) + "_operations");
   for (const char *Name :
        {"callee_other_operations", "callee_uses", "callee_is_private",
         "callee_is_recursive", "callee_height", "callee_component_size",

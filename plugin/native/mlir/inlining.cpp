@@ -35,10 +35,10 @@ std::optional<bool> Inlining::ask(const ResolvedCall &Call) {
 }
 
 bool Inlining::wants(const ResolvedCall &Call) {
-  Messages Told;
+  Messages Report;
   bool Wanted = false;
-  if (!contained(Told, [&] { Wanted = decide(Call); }))
-    S.abandon(FailureKind::Model, Told.back().Text);
+  if (!contained(Report, [&] { Wanted = decide(Call); }))
+    S.abandon(FailureKind::Model, Report.back().Text);
   return Wanted;
 }
 

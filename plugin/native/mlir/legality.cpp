@@ -11,7 +11,7 @@ namespace passpilot {
 /// Whether legality may depend on the call's operands, as affine's does.
 static bool isAffine(const Contents &Body, Operation *Around) {
   return Body.OfDialect[0] ||
-         Around->getName().getDialectNamespace() == passpilot::Dialects[0];
+         Around->getName().getDialectNamespace() == StringRef(MLIRDialects[0]);
 }
 
 bool Legality::allows(MLIRCallSite &Site) {

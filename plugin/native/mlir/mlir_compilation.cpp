@@ -54,50 +54,50 @@ bool MLIRCompilation::begin() {
       Failed = true;
     return failure(); // the tool's own handler reports it
   });
-  Messages Told;
-  contained(Told, [&] {
-    if (const auto Points = advisedPoints(Told))
-      for (const Advised &Each : *Points)
-        if (!add(Each, Told))
+  Messages Report;
+  contained(Report, [&] {
+    if (const auto Points = advisedPoints(Report))
+      for (const Advised &A : *Points)
+        if (!add(A, Report))
           break;
   });
-  return emitMessages(Told, UnknownLoc::get(Context));
+  return emitMessages(Report, UnknownLoc::get(Context));
 }
 
-bool MLIRCompilation::add(const Advised &Each, Messages &Told) {
-  const AdvisorOptions &O = Each.Options;
-  if (Each.Point == mlirInlinePoint().Name) {
+bool MLIRCompilation::add(const Advised &A, Messages &Report) {
+  const AdvisorOptions &O = A.Options;
+  if (A.Point == mlirInlinePoint().Name) {
     InlinerOptions = O;
     if (O.Runner != "default" || !O.Log.empty())
-      Inliner = makeAdvisor(O, mlirInlinePoint(), Told);
-    return Told.empty();
+      Inliner = makeAdvisor(O, mlirInlinePoint(), Report);
+    return Report.empty();
   }
   static std::atomic<size_t> Numbers = 0;
   if (!Number)
     Number = ++Numbers;
-  if (const auto *Calls = python<MLIRCalls>(Told))
-    Calls->Advise(&Told, Number, Each.Point.c_str(), O.Runner.c_str(),
+  if (const auto *Calls = python<MLIRCalls>(Report))
+    Calls->Advise(&Report, Number, A.Point.c_str(), O.Runner.c_str(),
                   O.Log.c_str(), O.OnError.c_str(), O.Timeout);
-  return Told.empty();
+  return Report.empty();
 }
 
-void MLIRCompilation::failInliner(Messages &Told) {
-  Inliner->finish(true, Told);
+void MLIRCompilation::failInliner(Messages &Report) {
+  Inliner->finish(true, Report);
   Finished = true;
 }
 
-void MLIRCompilation::end(Messages &Told) {
+void MLIRCompilation::end(Messages &Report) {
   const bool Good = !Failed;
   if (Inliner && !Finished) {
-    Inliner->finish(Good, Told);
+    Inliner->finish(Good, Report);
     if (Good && neverAsked(Inliner->session()))
-      Told.push_back(unaskedWarning(mlirInlinePoint().Name, InlinerOptions));
+      Report.push_back(unaskedWarning(mlirInlinePoint().Name, InlinerOptions));
     if (Good && statsWanted())
       llvm::errs() << report(Inliner->session(), InlinerOptions.Runner);
   }
   if (Number)
-    if (const auto *Calls = python<MLIRCalls>(Told))
-      Calls->EndPasses(&Told, Number, Good, statsWanted());
+    if (const auto *Calls = python<MLIRCalls>(Report))
+      Calls->EndPasses(&Report, Number, Good, statsWanted());
 }
 
 MLIRCompilation::~MLIRCompilation() {
@@ -108,9 +108,9 @@ MLIRCompilation::~MLIRCompilation() {
   if (!Handler)
     return;
   Context->getDiagEngine().eraseHandler(Handler);
-  Messages Told;
-  contained(Told, [&] { end(Told); });
-  if (!emitMessages(Told, UnknownLoc::get(Context)) && !Failed) {
+  Messages Report;
+  contained(Report, [&] { end(Report); });
+  if (!emitMessages(Report, UnknownLoc::get(Context)) && !Failed) {
     // MLIR takes the compilation for a success, and is about to keep the
     // output.
     llvm::sys::RunInterruptHandlers();

@@ -29,7 +29,7 @@ public:
   /// The advisor of `mlir-inline`; null if the flags name none.
   Advisor *inliner() { return Inliner.get(); }
   /// Reports the failure of inliner() at once.
-  void failInliner(Messages &Told);
+  void failInliner(Messages &Report);
   /// Identifies the compilation in Python; 0 if the flags advise no pass in
   /// Python.
   size_t number() const { return Number; }
@@ -46,8 +46,8 @@ private:
   mlir::DiagnosticEngine::HandlerID Handler = 0;
 
   bool begin();
-  bool add(const Advised &Each, Messages &Told);
-  void end(Messages &Told);
+  bool add(const Advised &A, Messages &Report);
+  void end(Messages &Report);
 };
 
 /// Whether a pass of ours has run in this process.

@@ -27,8 +27,8 @@ Option Inline("inline", "RUNNER",
   return true;
 }();
 
-bool refused(const Twine &Text, Messages &Told) {
-  Told.push_back({"error", Text.str()});
+bool refused(const Twine &Text, Messages &Report) {
+  Report.push_back({"error", Text.str()});
   return false;
 }
 
@@ -50,7 +50,7 @@ std::vector<Advised> named() {
 }
 
 /// Gives each log to its point.
-bool addLogs(std::vector<Advised> &Points, Messages &Told) {
+bool addLogs(std::vector<Advised> &Points, Messages &Report) {
   for (const std::string &Text : Common.Log.values()) {
     const auto [Name, File] = StringRef(Text).split('=');
     Advised *Owner = Points.size() == 1 ? &Points.front() : nullptr;
@@ -62,11 +62,11 @@ bool addLogs(std::vector<Advised> &Points, Messages &Told) {
       return refused("--passpilot-log: expected POINT=FILE with the point of "
                      "an advisor, got '" +
                          Text + "'",
-                     Told);
+                     Report);
     if (!Owner->Options.Log.empty())
       return refused("--passpilot-log: expected one log for the point " +
                          Owner->Point + ", got two",
-                     Told);
+                     Report);
     Owner->Options.Log = Path;
   }
   return true;
@@ -74,20 +74,20 @@ bool addLogs(std::vector<Advised> &Points, Messages &Told) {
 
 } // namespace
 
-std::optional<std::vector<Advised>> advisedPoints(Messages &Told) {
+std::optional<std::vector<Advised>> advisedPoints(Messages &Report) {
   std::vector<Advised> Points = named();
   for (size_t I = 0; I < Points.size(); ++I)
     for (size_t J = 0; J < I; ++J)
       if (Points[I].Point == Points[J].Point &&
           !refused("--passpilot-advise: expected one runner for the point " +
                        Points[I].Point + ", got two",
-                   Told))
+                   Report))
         return std::nullopt;
   for (const Option *O : {&Common.Log, &Common.OnError, &Common.Timeout})
     if (Points.empty() && O->given() &&
-        !refused(toString(withoutAdvisor(*O, "inline")), Told))
+        !refused(toString(withoutAdvisor(*O, "inline")), Report))
       return std::nullopt;
-  if (!addLogs(Points, Told))
+  if (!addLogs(Points, Report))
     return std::nullopt;
   for (Advised &P : Points) {
     cantFail(Common.read(P.Options)); // the values are checked

@@ -18,8 +18,8 @@ struct Advised {
 };
 
 /// The points that the flags name. Returns nothing after an error, added to
-/// \p Told: flags that contradict each other.
-std::optional<std::vector<Advised>> advisedPoints(Messages &Told);
+/// \p Report: flags that contradict each other.
+std::optional<std::vector<Advised>> advisedPoints(Messages &Report);
 
 /// Whether the flags name a decision point, or have options for one.
 bool advises();

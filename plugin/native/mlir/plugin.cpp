@@ -45,19 +45,19 @@ bool sharesMLIR() {
 
 /// MLIR calls this: an exception ends the tool, as any other error.
 void load(const std::string &Files) noexcept {
-  Messages Told;
+  Messages Report;
   bool Good = false;
-  contained(Told, [&] { Good = registerUserPasses(Files, Told); });
+  contained(Report, [&] { Good = registerUserPasses(Files, Report); });
   if (!Good)
-    refuse(Told.back().Text);
+    refuse(Report.back().Text);
 }
 
 /// Registers the Python passes that the option --pass-pipeline names, before
 /// the tool parses it. After an error, the tool refuses the unknown name.
 void find(const std::string &Pipeline) {
-  Messages Told;
-  contained(Told, [&] { (void)registerNamedPasses(Pipeline, Told); });
-  for (const Message &M : Told)
+  Messages Report;
+  contained(Report, [&] { (void)registerNamedPasses(Pipeline, Report); });
+  for (const Message &M : Report)
     llvm::WithColor::error() << M.Text << "\n";
 }
 

@@ -60,13 +60,13 @@ private:
 
 LogicalResult MLIRUserPass::initializeOptions(
     StringRef Text, function_ref<LogicalResult(const Twine &)> Refuse) {
-  Messages Told;
-  contained(Told, [&] {
+  Messages Report;
+  contained(Report, [&] {
     Options = Text.str();
-    if (const auto *Calls = python<MLIRCalls>(Told))
-      Calls->Check(&Told, D.Name.c_str(), Options.c_str());
+    if (const auto *Calls = python<MLIRCalls>(Report))
+      Calls->Check(&Report, D.Name.c_str(), Options.c_str());
   });
-  for (const Message &M : Told)
+  for (const Message &M : Report)
     if (M.isError())
       return Refuse(M.Text);
   return success();
@@ -81,11 +81,8 @@ LogicalResult MLIRUserPass::initialize(MLIRContext *Context) {
 }
 
 void MLIRUserPass::runOnOperation() {
-  Messages Told;
-  if (contained(Told, [&] { runInPython(); }))
-    return;
-  emitMessages(Told, getOperation()->getLoc());
-  signalPassFailure();
+  if (!runContained(getOperation(), [&] { runInPython(); }))
+    signalPassFailure();
 }
 
 void MLIRUserPass::runInPython() {
@@ -99,18 +96,17 @@ void MLIRUserPass::runInPython() {
   if (!Text)
     return Refuse("an operation that can be handed to Python, got " + Why +
                   "; run it on the module");
-  Messages Told;
-  if (const auto *Calls = python<MLIRCalls>(Told))
-    Calls->Run(&Told, Shared->number(),
+  Messages Report;
+  if (const auto *Calls = python<MLIRCalls>(Report))
+    Calls->Run(&Report, Shared->number(),
                Op->getName().getStringRef().str().c_str(), D.Name.c_str(),
                Options.c_str(), Text->c_str(), /*Inside=*/Op->getParentOp());
   std::string Result;
-  llvm::erase_if(Told, [&Result](const Message &M) {
+  for (Message &M : Report)
     if (M.Kind == "result")
-      Result = M.Text;
-    return M.Kind == "result";
-  });
-  if (!emitMessages(Told, Op->getLoc()))
+      Result.swap(M.Text);
+  llvm::erase_if(Report, [](const Message &M) { return M.Kind == "result"; });
+  if (!emitMessages(Report, Op->getLoc()))
     return signalPassFailure();
   if (Result.empty())
     return markAllAnalysesPreserved();
@@ -137,15 +133,15 @@ static bool isKnown(StringRef Name) {
   return PassInfo::lookup(Name) || PassPipelineInfo::lookup(Name);
 }
 
-/// Registers the passes that Python has reported in \p Told.
-static bool registerReported(Messages &Told) {
+/// Registers the passes that Python has reported in \p Report.
+static bool registerReported(Messages &Report) {
   // MLIR keeps references to the definitions.
   static std::deque<Definition> Definitions;
-  const Messages Passes = std::move(Told);
-  Told.clear();
+  const Messages Passes = std::move(Report);
+  Report.clear();
   for (const Message &M : Passes) {
     if (M.isError()) {
-      Told.push_back(M);
+      Report.push_back(M);
       return false;
     }
     if (M.Kind != "pass")
@@ -153,9 +149,10 @@ static bool registerReported(Messages &Told) {
     auto [Name, Rest] = StringRef(M.Text).split('\n');
     auto [Anchor, Doc] = Rest.split('\n');
     if (isKnown(Name)) {
-      Told.push_back({"error", "pass '" + Name.str() +
-                                   "': expected a new name, got one that MLIR "
-                                   "itself owns"});
+      Report.push_back(
+          {"error", "pass '" + Name.str() +
+                        "': expected a new name, got one that MLIR "
+                        "itself owns"});
       return false;
     }
     endThreads();
@@ -166,12 +163,12 @@ static bool registerReported(Messages &Told) {
   return true;
 }
 
-bool registerUserPasses(const std::string &Files, Messages &Told) {
-  const auto *Calls = python<MLIRCalls>(Told);
+bool registerUserPasses(const std::string &Files, Messages &Report) {
+  const auto *Calls = python<MLIRCalls>(Report);
   if (!Calls)
     return false;
-  Calls->Load(&Told, Files.c_str());
-  return registerReported(Told);
+  Calls->Load(&Report, Files.c_str());
+  return registerReported(Report);
 }
 
 /// The names in a pipeline that MLIR does not know as passes: those outside of
@@ -193,15 +190,15 @@ static std::string unknownNames(StringRef Pipeline) {
   return Unknown;
 }
 
-bool registerNamedPasses(StringRef Pipeline, Messages &Told) {
+bool registerNamedPasses(StringRef Pipeline, Messages &Report) {
   const std::string Names = unknownNames(Pipeline);
   if (Names.empty())
     return true;
-  const auto *Calls = python<MLIRCalls>(Told);
+  const auto *Calls = python<MLIRCalls>(Report);
   if (!Calls)
     return false;
-  Calls->Find(&Told, Names.c_str());
-  return registerReported(Told);
+  Calls->Find(&Report, Names.c_str());
+  return registerReported(Report);
 }
 
 } // namespace passpilot

@@ -7,6 +7,7 @@
 #include "input_file.h"
 #include "model_runner.h"
 #include "onnx_tensor.h"
+#include "text.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,7 +15,6 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fstream>
-#include <sstream>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
@@ -68,8 +68,7 @@ int copyOf(const std::string &Path, std::string &Why) {
 /// The first of the comma-separated \p Needed that is not among \p Had.
 std::string missingFrom(const std::vector<std::string> &Had,
                         const char *Needed) {
-  std::istringstream In(Needed);
-  for (std::string F; std::getline(In, F, ',');)
+  for (const std::string &F : split(Needed))
     if (std::find(Had.begin(), Had.end(), F) == Had.end())
       return F;
   return "";
@@ -81,7 +80,7 @@ std::vector<ModelTensor> tensorsOf(const passpilot_tensor *T, uint32_t Count) {
     Tensors.push_back({T->name,
                        static_cast<int>(T->type),
                        {T->shape, T->shape + T->rank},
-                       columnNames(T->columns)});
+                       split(T->columns ? T->columns : "")});
   return Tensors;
 }
 

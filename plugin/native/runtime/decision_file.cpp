@@ -103,7 +103,7 @@ public:
 
   void begin(std::string_view Module) override {
     Unit = File.find(Module);
-    Asked.clear();
+    Questions.clear();
     Matched = MatchedBytes = 0;
   }
   std::string unused() const override {
@@ -134,10 +134,10 @@ public:
     const auto Call = Unit->Inline.find(Key);
     if (Call == Unit->Inline.end())
       return;
-    const auto Each = Call->second.find(++Asked[&Call->second]);
-    if (Each == Call->second.end())
+    const auto Decision = Call->second.find(++Questions[&Call->second]);
+    if (Decision == Call->second.end())
       return;
-    Found = &Each->second;
+    Found = &Decision->second;
     ++Matched;
     MatchedBytes += Found->Bytes;
   }
@@ -151,7 +151,7 @@ private:
   const DecisionFile File;
   const UnitDecisions *Unit = nullptr;
   UnitDecisions::Call Key; // keeps its memory from question to question
-  std::map<const void *, unsigned> Asked; ///< by the decisions of a call
+  std::map<const void *, unsigned> Questions; ///< by the decisions of a call
   const InlineDecision *Found = nullptr;
   unsigned Matched = 0, MatchedBytes = 0; ///< in this compilation
 };

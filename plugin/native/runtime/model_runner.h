@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Shared by the model runners: matches the offered tensors with the model's
-// inputs, and reads a decision from its output. Types are ONNX's.
+// Shared by the model runners: model_inputs.cpp matches the offered tensors
+// with the model's inputs, model_output.cpp reads a decision. Types are ONNX's.
 
 #ifndef PASSPILOT_RUNTIME_MODEL_RUNNER_H
 #define PASSPILOT_RUNTIME_MODEL_RUNNER_H
@@ -21,9 +21,8 @@ struct ModelTensor {
   std::vector<std::string> Columns = {};
 };
 
-/// The names in \p Text, which joins them by commas; none if it is null or
-/// empty. features/columns.py writes them.
-std::vector<std::string> columnNames(const char *Text);
+/// The names of \p Tensors, with commas between them.
+std::string namesOf(const std::vector<ModelTensor> &Tensors);
 
 class ModelRunner : public Runner {
 public:

@@ -6,6 +6,7 @@
 
 #include "model_runner.h"
 #include "onnx_tensor.h"
+#include "text.h"
 
 #include <algorithm>
 #include <vector>
@@ -155,7 +156,7 @@ bool OnnxRunner::readColumns(std::vector<ModelTensor> &Inputs) {
     Good = Good && ok(A.call<Api::ModelMetadataLookupCustomMetadataMap>(
                        static_cast<const onnx::ModelMetadata *>(Metadata),
                        Alloc, Key.c_str(), &Text));
-    T.Columns = columnNames(Text);
+    T.Columns = split(Text ? Text : "");
     if (Text)
       Good &= ok(A.call<Api::AllocatorFree>(Alloc, static_cast<void *>(Text)));
   }

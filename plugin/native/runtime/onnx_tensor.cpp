@@ -4,12 +4,21 @@
 
 namespace passpilot::onnx {
 
+template <typename T> static double at(const void *Data, size_t I) {
+  return static_cast<double>(static_cast<const T *>(Data)[I]);
+}
+
 static const TypePair TypePairs[] = {
-    {ScalarType::Float, onnx::Float}, {ScalarType::Double, onnx::Double},
-    {ScalarType::Int8, onnx::Int8},   {ScalarType::UInt8, onnx::UInt8},
-    {ScalarType::Int16, onnx::Int16}, {ScalarType::UInt16, onnx::UInt16},
-    {ScalarType::Int32, onnx::Int32}, {ScalarType::UInt32, onnx::UInt32},
-    {ScalarType::Int64, onnx::Int64}, {ScalarType::UInt64, onnx::UInt64},
+    {ScalarType::Float, onnx::Float, at<float>},
+    {ScalarType::Double, onnx::Double, at<double>},
+    {ScalarType::Int8, onnx::Int8, at<int8_t>},
+    {ScalarType::UInt8, onnx::UInt8, at<uint8_t>},
+    {ScalarType::Int16, onnx::Int16, at<int16_t>},
+    {ScalarType::UInt16, onnx::UInt16, at<uint16_t>},
+    {ScalarType::Int32, onnx::Int32, at<int32_t>},
+    {ScalarType::UInt32, onnx::UInt32, at<uint32_t>},
+    {ScalarType::Int64, onnx::Int64, at<int64_t>},
+    {ScalarType::UInt64, onnx::UInt64, at<uint64_t>},
 };
 
 const TypePair *findOnnx(int Type) {
@@ -20,47 +29,16 @@ const TypePair *findOnnx(int Type) {
 }
 
 double load(const void *Data, int Type, size_t I) {
-  switch (Type) {
-  case onnx::Float:
-    return static_cast<const float *>(Data)[I];
-  case onnx::Double:
-    return static_cast<const double *>(Data)[I];
-  case onnx::Int8:
-    return static_cast<const int8_t *>(Data)[I];
-  case onnx::UInt8:
-    return static_cast<const uint8_t *>(Data)[I];
-  case onnx::Bool:
-    return static_cast<const bool *>(Data)[I];
-  case onnx::Int16:
-    return static_cast<const int16_t *>(Data)[I];
-  case onnx::UInt16:
-    return static_cast<const uint16_t *>(Data)[I];
-  case onnx::Int32:
-    return static_cast<const int32_t *>(Data)[I];
-  case onnx::UInt32:
-    return static_cast<const uint32_t *>(Data)[I];
-  case onnx::UInt64:
-    return static_cast<double>(static_cast<const uint64_t *>(Data)[I]);
-  default:
-    return static_cast<double>(static_cast<const int64_t *>(Data)[I]);
-  }
-}
-
-static int onnxType(ScalarType T) {
-  for (const TypePair &P : TypePairs)
-    if (P.Ours == T)
-      return P.Onnx;
-  return onnx::Int64;
+  const TypePair *P = findOnnx(Type);
+  return P ? P->At(Data, I) : at<bool>(Data, I); // the one that we lack
 }
 
 /// Converts element \p J of \p From to element \p I of a float or double
 /// tensor.
 void store(void *Data, int Type, size_t I, const void *From,
            ScalarType FromType, size_t J) {
-  const double X =
-      FromType == ScalarType::Int64
-          ? static_cast<double>(static_cast<const int64_t *>(From)[J])
-          : load(From, onnxType(FromType), J);
+  // We have the types in the order of their numbers.
+  const double X = TypePairs[static_cast<int>(FromType) - 1].At(From, J);
   if (Type == onnx::Float)
     static_cast<float *>(Data)[I] = static_cast<float>(X);
   else

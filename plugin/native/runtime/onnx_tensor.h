@@ -13,12 +13,13 @@ namespace passpilot::onnx {
 struct TypePair {
   ScalarType Ours;
   int Onnx;
+  double (*At)(const void *Data, size_t I); ///< reads an element
 };
 
 /// The entry for ONNX's type \p Type; null if passpilot has no such type.
 const TypePair *findOnnx(int Type);
 
-/// Element \p I of a tensor with ONNX's type \p Type.
+/// Element \p I of a tensor of ONNX's type \p Type, ours or Bool.
 double load(const void *Data, int Type, size_t I);
 
 /// Converts element \p J of \p From to element \p I of a float or double

@@ -2,8 +2,9 @@
 
 #include "output_file.h"
 
+#include "text.h"
+
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <fcntl.h>
 #include <string_view>
@@ -35,16 +36,9 @@ static int descriptorOf(std::string_view Name) {
     return STDOUT_FILENO;
   if (Name == "/dev/stderr")
     return STDERR_FILENO;
-  for (std::string_view Folder : {"/dev/fd/", "/proc/self/fd/"}) {
-    if (Name.substr(0, Folder.size()) != Folder)
-      continue;
-    const std::string_view Number = Name.substr(Folder.size());
-    int FD = -1;
-    const auto [End, Error] =
-        std::from_chars(Number.data(), Number.data() + Number.size(), FD);
-    if (Error == std::errc() && End == Number.data() + Number.size())
-      return FD;
-  }
+  for (std::string_view Folder : {"/dev/fd/", "/proc/self/fd/"})
+    if (Name.substr(0, Folder.size()) == Folder)
+      return number<int>(Name.substr(Folder.size())).value_or(-1);
   return -1;
 }
 

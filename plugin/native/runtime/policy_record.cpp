@@ -131,18 +131,11 @@ std::vector<std::string> cacheFolders() {
   return Folders;
 }
 
-std::string listed(const std::map<std::string, std::string> &Runners) {
-  std::string Text;
-  for (const auto &[Point, Runner] : Runners)
-    Text += (Text.empty() ? "" : ", ") + Point;
-  return Text.empty() ? "none" : Text;
-}
-
-std::string listed(const std::vector<std::string> &Targets) {
-  std::string Text;
-  for (const std::string &Target : Targets)
-    Text += (Text.empty() ? "" : " or ") + Target;
-  return Text;
+std::string pointsOf(const PolicyRecipe &R) {
+  std::vector<std::string_view> Points;
+  for (const auto &[Point, Runner] : R.Runners)
+    Points.push_back(Point);
+  return Points.empty() ? "none" : joined(Points);
 }
 
 } // namespace
@@ -227,7 +220,7 @@ std::string PolicyRecord::runner(std::string_view Spec,
   if (Found != R->Runners.end())
     return Found->second;
   Error = who() + ": expected a policy for the decision point " + Point +
-          ", got one for " + listed(R->Runners) +
+          ", got one for " + pointsOf(*R) +
           "; leave the point out, or use another policy for it";
   return "";
 }
@@ -241,7 +234,7 @@ std::string PolicyRecord::refusal(std::string_view Triple) const {
       });
   if (Fits)
     return "";
-  return who() + ": expected a module for " + listed(Targets) +
+  return who() + ": expected a module for " + joined(Targets, " or ") +
          ", got one for " + std::string(Triple) +
          "; compile it without the policy, or with one for its target";
 }

@@ -34,8 +34,7 @@ InputMap mapOf(std::string Input, std::string_view Names, const Point &P) {
     for (const TensorSpec &S : P.Features)
       M.Features.push_back(S.Name);
   else
-    while (!Names.empty())
-      M.Features.emplace_back(take(Names, ','));
+    M.Features = split(Names);
   return M;
 }
 
@@ -154,12 +153,9 @@ std::unique_ptr<Runner> plainRunner(std::string_view Scheme,
       return makeConstRunner(P.Decision, *A);
   if (!std::isfinite(P.Domain.High - P.Domain.Low))
     return nullptr; // an infinite range has no uniform draw
-  const TensorSpec *Mask = nullptr;
-  for (const TensorSpec &S : P.Features)
-    if (S.Name == P.Domain.Mask)
-      Mask = &S;
   if (const auto Seed = number<uint64_t>(Target); Scheme == "random" && Seed)
-    return makeRandomRunner(P.Decision, P.Domain, Mask, *Seed);
+    return makeRandomRunner(P.Decision, P.Domain,
+                            named(P.Features, P.Domain.Mask), *Seed);
   return nullptr;
 }
 

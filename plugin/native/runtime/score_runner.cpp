@@ -4,6 +4,7 @@
 // columns.
 
 #include "runner.h"
+#include "text.h"
 
 #include <cstring>
 
@@ -21,8 +22,8 @@ public:
         Questions(Question.bytes() * Columns / sizeof(uint64_t)),
         Legal(Columns), Scores(Columns) {
     for (const TensorSpec &S : this->Scorer->inputs())
-      Inputs.push_back(find(Offered, S.Name));
-    Inputs.push_back(find(Offered, D.Mask)); // the mask is the last input
+      Inputs.push_back(*named(Offered, S.Name));
+    Inputs.push_back(*named(Offered, D.Mask)); // the mask is the last input
     for (size_t I = 0; I < Question.specs().size(); ++I)
       Firsts.push_back(begin() + Question.offset(I));
     Warning = this->Scorer->warning();
@@ -68,14 +69,6 @@ private:
   std::vector<Advice> Scores;
 
   char *begin() { return reinterpret_cast<char *>(Questions.data()); }
-
-  static const TensorSpec &find(const std::vector<TensorSpec> &Offered,
-                                const std::string &Name) {
-    size_t I = 0;
-    while (Offered[I].Name != Name)
-      ++I;
-    return Offered[I];
-  }
 
   /// Gathers input \p I for the first \p Count legal columns.
   void gather(size_t I, const char *From, size_t Count) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Takes apart the lines of files and the specs of runners.
+// Takes apart and joins the lines of files and the specs of runners.
 
 #ifndef PASSPILOT_RUNTIME_TEXT_H
 #define PASSPILOT_RUNTIME_TEXT_H
@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace passpilot {
 
@@ -33,6 +35,32 @@ std::optional<T> number(std::string_view Text, int Base = 10) {
   if (Text.empty() || Read.ptr != End || Read.ec != std::errc())
     return std::nullopt;
   return Value;
+}
+
+/// The parts of \p Text between commas; none if it is empty.
+inline std::vector<std::string> split(std::string_view Text) {
+  std::vector<std::string> Parts;
+  while (!Text.empty())
+    Parts.emplace_back(take(Text, ','));
+  return Parts;
+}
+
+/// The \p Texts with \p Mark between them.
+template <typename Range>
+std::string joined(const Range &Texts, const char *Mark = ", ") {
+  std::string All;
+  for (const auto &Text : Texts)
+    (All += All.empty() ? "" : Mark) += Text;
+  return All;
+}
+
+/// The element called \p Name; null if there is none.
+template <typename T>
+const T *named(const std::vector<T> &All, std::string_view Name) {
+  for (const T &Element : All)
+    if (Element.Name == Name)
+      return &Element;
+  return nullptr;
 }
 
 } // namespace passpilot

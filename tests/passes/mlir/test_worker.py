@@ -18,10 +18,6 @@ from passpilot.passes.mlir.stock.messages import (
     EndRequest,
     Reply,
     RunRequest,
-    receive_answer,
-    receive_request,
-    send_answer,
-    send_request,
 )
 from passpilot.passes.mlir.stock.worker import NOWHERE, PassWorker
 from tests.passes.mlir.passes import define, symbol
@@ -88,7 +84,7 @@ def test_diagnostics_have_their_places_and_are_told_once(worker: PassWorker) -> 
         raise ValueError("no\nluck")
 
     define(fail, name="test-fail")
-    ((kind, text, place),) = worker.answer(request("test-fail"), FUNCTION).told
+    ((kind, text, place),) = worker.answer(request("test-fail"), FUNCTION).diagnostics
     assert (kind, place) == ("error", ("in.mlir", 1, 1))
     assert text.startswith("pass test-fail: ValueError: no luck (")
 
@@ -101,7 +97,7 @@ def test_a_pass_cannot_leave(worker: PassWorker, kind: type[BaseException], text
         raise kind(*([3] if kind is SystemExit else []))
 
     name = define(leave, name=f"test-{kind.__name__.lower()}")
-    assert worker.answer(request(name), FUNCTION).told == [("error", f"{name}: {text}", NOWHERE)]
+    assert worker.answer(request(name), FUNCTION).diagnostics == [("error", f"{name}: {text}", NOWHERE)]
 
 
 def test_each_warning_is_told(worker: PassWorker) -> None:
@@ -109,12 +105,12 @@ def test_each_warning_is_told(worker: PassWorker) -> None:
         lambda _: [warnings.warn("look", DeprecationWarning, stacklevel=1) for _ in "ab"][2:] or None,
         name="test-warn",
     )
-    assert worker.answer(request("test-warn"), FUNCTION).told == [("warning", "look", NOWHERE)] * 2
+    assert worker.answer(request("test-warn"), FUNCTION).diagnostics == [("warning", "look", NOWHERE)] * 2
 
 
 def test_what_the_bindings_cannot_read(worker: PassWorker) -> None:
     define(lambda _: None)
-    ((kind, text, place),) = worker.answer(request(), b"no operation").told
+    ((kind, text, place),) = worker.answer(request(), b"no operation").diagnostics
     assert (kind, place) == ("error", NOWHERE)
     assert text.startswith("pass test-pass: expected what MLIR of ")
     assert " reads, got: " in text
@@ -169,7 +165,7 @@ def test_a_failed_advisor_fails_every_pass_that_comes_after(
     worker.answer(advise(f"python:{tmp_path}/policy.py:decide", 1), b"")
     define(lambda _: None)
     for name in ("test-ask", "test-pass"):
-        told = worker.answer(request(name, compilation=1), FUNCTION).told
+        told = worker.answer(request(name, compilation=1), FUNCTION).diagnostics
         assert any("test-flag advisor at decision 0" in text and "no luck" in text for _, text, _ in told)
     assert worker.answer(request(), FUNCTION) == Reply([], b""), "another compilation"
 
@@ -182,8 +178,8 @@ def test_a_failed_advisor_fails_every_pass_that_comes_after(
 def test_messages_arrive_as_they_were_sent(sent: Any) -> None:
     ours, its = Pipe()
     with ours, its:
-        send_request(ours, sent, b"text \xff\n")
-        assert receive_request(its) == (sent, b"text \xff\n")
+        ours.send((sent, b"text \xff\n"))
+        assert its.recv() == (sent, b"text \xff\n")
         reply = Reply([("error", "é", ("a.mlir", 3, 7)), ("note", "", NOWHERE)], b"\xff")
-        send_answer(its, reply)
-        assert receive_answer(ours) == reply
+        its.send(reply)
+        assert ours.recv() == reply

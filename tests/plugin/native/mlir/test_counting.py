@@ -219,7 +219,7 @@ def test_marks_do_not_stay(runner: str, tmp_path: Path) -> None:
     [
         (("log=a.log", "log=b.log"), "expected one log for the point mlir-inline, got two"),
         (("log=a.log", "log=mlir-inline=b.log"), "expected one log for the point mlir-inline, got two"),
-        (("timeout=inf",), "--passpilot-timeout: expected a number above 0, got inf"),
+        (("timeout=inf",), "--passpilot-timeout: expected a number above 0, got 'inf'"),
     ],
 )
 def test_flags_of_one_advisor(flags: tuple[str, ...], told: str, tmp_path: Path) -> None:
