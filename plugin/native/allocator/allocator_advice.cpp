@@ -70,15 +70,6 @@ double weightOf(const LiveInterval &LI) {
                           : std::numeric_limits<double>::infinity();
 }
 
-std::vector<std::string> registerNames(const FunctionAllocation &F,
-                                       const RangeChoices &C) {
-  std::vector<std::string> Names;
-  Names.reserve(C.Registers.size());
-  for (const RegisterChoice &R : C.Registers)
-    Names.push_back(physicalName(F, R.Reg));
-  return Names;
-}
-
 } // namespace
 
 bool AllocatorAdvice::readsEvictions() const {
@@ -246,7 +237,12 @@ size_t AllocatorAdvice::colour(const RangeChoices &C, bool Evicting,
   T.set(Co::Size, C.Range.getSize());
   T.setFloat(Co::Weight, weightOf(C.Range));
   T.set(Co::ClassSize, classSize(C.Range));
-  auto Names = [&] { return registerNames(F, C); };
+  auto Names = [&] {
+    std::vector<std::string> V;
+    for (const RegisterChoice &R : C.Registers)
+      V.push_back(physicalName(F, R.Reg));
+    return V;
+  };
   AllocatorQuestion Q(F, C.Range, Default, maskOf(S), Names);
   return answer(S, Q, Default);
 }
@@ -278,7 +274,6 @@ size_t AllocatorAdvice::split(const RangeChoices &C) {
   T.set(Sp::Generation, C.Record.Generation);
   auto Names = [&] {
     std::vector<std::string> V;
-    V.reserve(C.Regions.size());
     for (const SplitRegion &R : C.Regions)
       V.push_back(R.name(*C.Live));
     return V;

@@ -169,18 +169,6 @@ llvm::TargetOptions machineOptions(const Triple &T, const EmitOptions &O) {
   return Options;
 }
 
-const char *nameOf(CodeGenFileType Type) {
-  switch (Type) {
-  case CodeGenFileType::AssemblyFile:
-    return "assembly";
-  case CodeGenFileType::ObjectFile:
-    return "an object file";
-  case CodeGenFileType::Null:
-    return "nothing";
-  }
-  llvm_unreachable("all are named");
-}
-
 /// Adds what llc tells LLVM's passes about the run-time libraries.
 void addLibraries(legacy::PassManagerBase &PM, const Module &M,
                   const TargetMachine &TM, const EmitOptions &O) {
@@ -193,6 +181,9 @@ void addLibraries(legacy::PassManagerBase &PM, const Module &M,
                                        T.FloatABIType, T.EABIVersion,
                                        T.MCOptions.ABIName, T.VecLib));
 }
+
+/// The names of LLVM's CodeGenFileType in messages.
+constexpr const char *FileTypes[] = {"assembly", "an object file", "nothing"};
 
 /// Adds the passes that write code to \p Code and \p SplitDwarf. Throws
 /// InputError.
@@ -211,7 +202,8 @@ void addCodeGen(legacy::PassManagerBase &PM, TargetMachine &TM,
       /*DisableVerify=*/true, Machine);
   if (Refused || !Errors.empty())
     throw InputError("target " + TM.getTargetTriple().str() +
-                     ": expected it to emit " + nameOf(O.FileType) +
+                     ": expected it to emit " +
+                     FileTypes[static_cast<size_t>(O.FileType)] +
                      ", got: " + (Errors.empty() ? "no" : Errors));
   TM.getObjFileLowering()->Initialize(MC, TM);
 }

@@ -111,14 +111,11 @@ private:
 
 /// Lets the pipelines of \p PB begin with what \p Find finds about functions.
 void registerFunctions(PassBuilder &PB, const FindUnit &Find) {
-  PB.registerPipelineStartEPCallback(
-      [Find](ModulePassManager &PM, OptimizationLevel) {
-        PM.addPass(DecidedSizePass(Find));
-      });
-  PB.registerFullLinkTimeOptimizationEarlyEPCallback(
-      [Find](ModulePassManager &PM, OptimizationLevel) {
-        PM.addPass(DecidedSizePass(Find));
-      });
+  const auto AddSizes = [Find](ModulePassManager &PM, OptimizationLevel) {
+    PM.addPass(DecidedSizePass(Find));
+  };
+  PB.registerPipelineStartEPCallback(AddSizes);
+  PB.registerFullLinkTimeOptimizationEarlyEPCallback(AddSizes);
   PB.registerVectorizerStartEPCallback(
       [Find](FunctionPassManager &PM, OptimizationLevel) {
         PM.addPass(DecidedUnrollPass(Find));

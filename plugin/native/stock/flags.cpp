@@ -251,18 +251,15 @@ bool advisedByFlag(const std::string &Point) {
           (Point == "inline" && Decisions.given()));
 }
 
-/// checkOptions() has reported \p E, if there is one.
-static void checked(Error E) { consumeError(std::move(E)); }
-
 AdvisorOptions advisorOptions(const std::string &Point, const Module &M) {
   AdvisorOptions O;
   O.Runner = runnerOf(Point);
   O.Log = logOf(Point, M);
   O.Triple = M.getTargetTriple().str();
-  checked(Common.read(O));
+  consumeError(Common.read(O)); // checkOptions() has reported it
   if (const PointFlags *Own = flagsOf(Point)) {
     O.Unasked = Own->Point.Unasked;
-    checked(readLimit(*Own, O.Limit));
+    consumeError(readLimit(*Own, O.Limit));
   }
   return O;
 }
