@@ -19,8 +19,8 @@ from passpilot.plugin.extras import needs
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.load import load_file
 from passpilot.runners.serving.pipe_server import PipeServer
+from passpilot.runners.serving.sessions import Tally
 from passpilot.runners.serving.stop import Stopped, stop_on_signals
-from passpilot.runners.serving.tally import Tally
 from passpilot.runners.spec import shown
 
 if TYPE_CHECKING:

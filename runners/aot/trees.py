@@ -27,8 +27,7 @@ from passpilot.runners.aot.emitter import (
     operator,
     refused,
 )
-from passpilot.runners.aot.ensemble import Ensemble, numbers
-from passpilot.runners.aot.forest import LANES, Forest
+from passpilot.runners.aot.ensemble import LANES, Ensemble, Forest, numbers
 from passpilot.runners.aot.mathematics import Mathematics
 from passpilot.runners.aot.scores import TRANSFORMS, Binary, Multiclass, transform
 
@@ -154,7 +153,7 @@ class _Rows:
 
 
 class _Descent:
-    """The descent of all trees for one row; see `passpilot.runners.aot.forest`."""
+    """The descent of all trees for one row; see `passpilot.runners.aot.ensemble`."""
 
     def __init__(self, emit: Emitter, forest: Forest, real: ir.Type) -> None:
         self.emit, self.forest, self.real = emit, forest, real

@@ -31,10 +31,9 @@ from passpilot.plugin.failures import describe_failure
 from passpilot.runners.base import Runner, tensor_views
 from passpilot.runners.remote.advisor_pb2 import Answer, Done, Question, Welcome
 from passpilot.runners.remote.grpc_frames import FrameReader
-from passpilot.runners.serving.grpc_turns import turns
+from passpilot.runners.remote.grpc_stream import turns
 from passpilot.runners.serving.guard import LOOKERS, Share, TokenGuard
-from passpilot.runners.serving.supply import Supply
-from passpilot.runners.serving.tally import SessionCount, Tally
+from passpilot.runners.serving.sessions import SessionCount, Supply, Tally
 from passpilot.runners.spec import RunnerLike
 
 MOST: Final = 1000

@@ -24,8 +24,7 @@ from passpilot.runners.base import Runner, tensor_views
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.fifo import FifoChannel, Listener
 from passpilot.runners.serdes import advice_serdes, make_serdes
-from passpilot.runners.serving.supply import Supply
-from passpilot.runners.serving.tally import SessionCount, Tally
+from passpilot.runners.serving.sessions import SessionCount, Supply, Tally
 from passpilot.runners.spec import RunnerLike
 
 

@@ -22,10 +22,10 @@ from passpilot.plugin.errors import ModelError
 from passpilot.plugin.module import Module
 from passpilot.runners.base import Runner
 from passpilot.runners.python import Observation
-from passpilot.runners.remote import grpc_messages
+from passpilot.runners.remote import grpc_messages, grpc_stream
 from passpilot.runners.remote.advisor_pb2 import Answer, FrameChanges, FramePart, Question, Welcome
 from passpilot.runners.remote.grpc_frames import BLOCK, LEAST
-from passpilot.runners.serving import grpc_server, grpc_turns
+from passpilot.runners.serving import grpc_server
 from tests.command import CALLS, program
 from tests.runners.remote.cutter import cutter
 from tests.runners.serving.grpc_serving import client, server, target_of
@@ -294,14 +294,14 @@ def test_questions_do_not_pass_through_grpcios_iterator(monkeypatch: pytest.Monk
         def __next__(self) -> bytes:
             raise AssertionError("it was read")
 
-    monkeypatch.setattr(grpc_server, "turns", lambda _, *rest: grpc_turns.turns(Unread(), *rest))
+    monkeypatch.setattr(grpc_server, "turns", lambda _, *rest: grpc_stream.turns(Unread(), *rest))
     with server("const:1") as made, client(target_of(made)) as runner:
         assert [runner.evaluate() for _ in range(3)] == [1] * 3
 
 
 def test_grpcio_with_other_calls_inside_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """The public iterators do the work."""
-    monkeypatch.setattr(grpc_turns, "_server", object())
+    monkeypatch.setattr(grpc_stream, "_server", object())
     with server("const:1") as made, client(target_of(made)) as runner:
         runner.switch_context("one")
         assert [runner.evaluate() for _ in range(3)] == [1] * 3

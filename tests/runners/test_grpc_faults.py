@@ -23,7 +23,7 @@ from passpilot.runners.base import Runner
 from passpilot.runners.python import Observation
 from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Done, Failure, Hello, Question, Welcome
-from passpilot.runners.serving.tally import Tally
+from passpilot.runners.serving.sessions import Tally
 from tests.command import CALLS, program, stock
 from tests.passes.allocation import pressure
 from tests.runners.remote.cutter import cutter

@@ -195,7 +195,7 @@ def test_ill_formed_trees(change: Attributes, expected: str) -> None:
         "class_ids": [0, 1],
         "class_weights": [1.0, 2.0],
     }
-    node = Node("TreeEnsembleClassifier", "trees", ("x",), ("label", "scores"), attributes | change, 3)  # type: ignore[arg-type]
+    node = Node("TreeEnsembleClassifier", "trees", ("x",), ("label", "scores"), attributes | change, 3)
     with pytest.raises(ModelError, match=f"node 'trees' .TreeEnsembleClassifier.: {expected}"):
         Ensemble(node, "class", 2, np.dtype(np.float32)).lay_out(5, 0.0)
 

@@ -26,7 +26,7 @@ from passpilot.runners.remote import grpc_messages
 from passpilot.runners.remote.advisor_pb2 import Answer
 from passpilot.runners.remote.auth import read_guard
 from passpilot.runners.serving.grpc_server import GrpcServer
-from passpilot.runners.serving.tally import Tally
+from passpilot.runners.serving.sessions import Tally
 from tests.command import PASSPILOT, passpilot, program, refused
 from tests.passes.allocation import pressure
 from tests.runners.serving.grpc_serving import advise, client, served, server, target_of

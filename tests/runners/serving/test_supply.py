@@ -14,7 +14,7 @@ from passpilot.plugin.errors import ModelError, PeerError, SpecMismatchError
 from passpilot.runners.base import Runner
 from passpilot.runners.python import Observation, PythonRunner
 from passpilot.runners.remote.peer import AbsentPeer, make_runner_or_absent
-from passpilot.runners.serving.supply import Supply
+from passpilot.runners.serving.sessions import Supply
 from tests.runners.aot.models import FLOAT, model
 
 POINT = find_point("inline")

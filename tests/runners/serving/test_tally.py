@@ -13,7 +13,7 @@ import pytest
 
 from passpilot.runners.plurals import count_line, counted
 from passpilot.runners.serving.guard import Share
-from passpilot.runners.serving.tally import Tally
+from passpilot.runners.serving.sessions import Tally
 
 
 @pytest.mark.parametrize(
