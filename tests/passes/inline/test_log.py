@@ -162,7 +162,7 @@ def test_an_advisor_in_use_keeps_its_log(program: Path, log: Path) -> None:
     refused: list[str] = []
 
     def use() -> None:
-        with pytest.raises(InputError, match="in use by another compilation") as caught:
+        with pytest.raises(InputError, match="another compilation is using it") as caught:
             compiled(program, advisor)
         refused.append(str(caught.value))
 

@@ -42,7 +42,7 @@ def test_a_runner_serves_one_advisor(spec: str) -> None:
     point = find_point("inline")
     runner: Runner = PythonRunner(lambda obs: False, point) if spec == "python" else make_runner(spec, point)  # noqa: ARG005
     InlineAdvisor(runner)
-    with pytest.raises(RunnerSpecError, match="expected one of its own"):
+    with pytest.raises(RunnerSpecError, match="already used by another advisor"):
         InlineAdvisor(runner)
 
 

@@ -124,7 +124,7 @@ def test_wrong_command_lines(tmp_path: Path) -> None:
     source = tmp_path / "in.ll"
     source.write_text("define i32 @f(i32 %x) {\n  %y = mul i32 %x, 3\n  ret i32 %y\n}\n")
     told = refused("llc", source, "--report-mca", "-o", "o.s", cwd=tmp_path, code=2)
-    assert "expected a report to add to" in told
+    assert "--report-mca has no effect without a report" in told
     told = refused("llc", source, "--report=o.s", "-o", "o.s", cwd=tmp_path, code=2)
     assert "expected a file of its own" in told
     told = refused("llc", source, "--report=no/r.json", "-o", "o.s", cwd=tmp_path)
