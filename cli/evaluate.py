@@ -13,7 +13,7 @@ from passpilot.cli.cc.options import Options
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.numbers import whole_number
-from passpilot.runners.policy.installed import find_bundle
+from passpilot.runners.policy.bundle import find_bundle
 from passpilot.training.corpus.layout import Corpus
 from passpilot.training.evaluation.competitors import BASELINES, Competitor, CompileWay, baseline, check_names
 from passpilot.training.evaluation.compile_cache import CompileCache

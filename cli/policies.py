@@ -12,8 +12,7 @@ from passpilot.cli.parser import Parser, argument, flag, record
 from passpilot.plugin.errors import Error
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.version import MAJOR
-from passpilot.runners.policy.bundle import PolicyBundle
-from passpilot.runners.policy.installed import find_bundle, installed_bundles
+from passpilot.runners.policy.bundle import PolicyBundle, find_bundle, installed_bundles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -35,7 +35,7 @@ def variants_of(options: Options) -> Sequence[str]:
     """
     if options.tries < 2:
         return VARIANTS[: options.best_of] if options.best_of > 1 else ()
-    from passpilot.runners.policy.installed import find_bundle
+    from passpilot.runners.policy.bundle import find_bundle
 
     policy = options.policy.partition("?")[0]
     count = min(options.tries, len(find_bundle(policy).recipes))

@@ -16,8 +16,7 @@ from passpilot.plugin.errors import InputError, RunnerSpecError, SpecMismatchErr
 from passpilot.plugin.toolchain import installed
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.policy import cache
-from passpilot.runners.policy.bundle import FILE, PointPolicy, PolicyBundle, features_digest
-from passpilot.runners.policy.installed import find_bundle
+from passpilot.runners.policy.bundle import FILE, PointPolicy, PolicyBundle, features_digest, find_bundle
 from passpilot.runners.policy.models import runner_of
 
 HEAD: Final = "passpilot policy 1"

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from passpilot.cli.policies import lines_of
-from passpilot.runners.policy.bundle import PolicyBundle
-from passpilot.runners.policy.installed import find_bundle
+from passpilot.runners.policy.bundle import PolicyBundle, find_bundle
 
 
 @pytest.fixture

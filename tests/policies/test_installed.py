@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from passpilot.runners.policy.installed import names
+from passpilot.runners.policy.bundle import installed_names
 from tests.command import passpilot, run
 from tests.policies.bundles import install
 from tests.policies.test_doors import OZ, text_of, tool
@@ -108,4 +108,4 @@ def test_wheels_have_the_policies() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     (package,) = project["tool"]["scikit-build"]["wheel"]["packages"]
     assert (Path(__file__).parents[2] / package / "policies").samefile(Path(__file__).parents[2] / "policies")
-    assert {"oz", "spill"} <= set(names())
+    assert {"oz", "spill"} <= set(installed_names())

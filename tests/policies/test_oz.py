@@ -7,7 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from passpilot.runners.policy.installed import find_bundle
+from passpilot.runners.policy.bundle import find_bundle
 from passpilot.training.rewards import code_bytes
 from tests.command import passpilot
 

@@ -15,8 +15,15 @@ from passpilot.features.point import find_point
 from passpilot.plugin.errors import InputError, ModelError, RunnerSpecError, SpecMismatchError
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.policy import cache
-from passpilot.runners.policy.bundle import FILE, PointPolicy, features_digest, read_bundle
-from passpilot.runners.policy.installed import find_bundle, installed_bundles, names
+from passpilot.runners.policy.bundle import (
+    FILE,
+    PointPolicy,
+    features_digest,
+    find_bundle,
+    installed_bundles,
+    installed_names,
+    read_bundle,
+)
 from passpilot.runners.policy.models import _file as compiled_name
 from passpilot.runners.policy.models import compile_models, runner_of
 from passpilot.runners.policy.prepare import prepare_policy
@@ -65,7 +72,7 @@ def test_two_distributions_may_share_a_folder(nice: Path, site: Path) -> None:
     install(site, nice, "nice", "me")
     install(site, nice, "nice", "you")
     assert find_bundle("@nice").folder == str(nice)
-    assert names().count("nice") == 1
+    assert installed_names().count("nice") == 1
 
 
 def test_a_folder_within_a_package(nice: Path, site: Path) -> None:
@@ -98,7 +105,7 @@ def test_distributions_that_are_broken(value: str, said: str, site: Path) -> Non
 
 def test_names_that_nobody_has(nice: Path, site: Path) -> None:
     install(site, nice, "nice")
-    known = names()
+    known = installed_names()
     assert known == sorted(known)
     expected = f"policy @nicer: expected one of {', '.join(f'@{name}' for name in known)}, or a folder with "
     with pytest.raises(RunnerSpecError) as caught:
