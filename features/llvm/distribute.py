@@ -3,18 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from passpilot.features.domain import Flag
 from passpilot.features.llvm.loop import LOOP_FEATURES, body_of, observe_loop, same_attributes
 from passpilot.features.point import row
 from passpilot.features.spec import TensorSpec
 from passpilot.features.table import PointTable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from passpilot.plugin._core import Distribution, Loop
+from passpilot.plugin._core import Distribution, Loop
 
 FEATURES: Final = (
     *LOOP_FEATURES,

@@ -8,15 +8,11 @@ block frequencies.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
-from passpilot.features.point import row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from passpilot.features.point import Feature
-    from passpilot.plugin._core import Instruction, Loop
+from passpilot.features.point import Feature, row
+from passpilot.plugin._core import CallBase, Instruction, Loop
 
 LOOP_FEATURES: Final = (
     row("trip_count", "how often the body runs per entry, if that is a known constant; else 0"),
@@ -94,8 +90,6 @@ def same_attributes(rows: Iterable[Feature], known: object) -> dict[str, object]
 
 
 def _is_call(instruction: Instruction) -> bool:
-    from passpilot.plugin._core import CallBase
-
     if not isinstance(instruction, CallBase):
         return False
     return (callee := instruction.callee) is None or not callee.is_intrinsic

@@ -8,20 +8,17 @@ frequencies, in executions per call of the function.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
 from passpilot.features.domain import Flag
+from passpilot.features.llvm.repeats import Repeats
 from passpilot.features.point import row
 from passpilot.features.spec import TensorSpec
 from passpilot.features.table import PointTable, choice_table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from passpilot.features.llvm.repeats import Repeats
-    from passpilot.plugin._core import Function
+from passpilot.plugin._core import Function
 
 RUNS: Final = ("as the target", "everywhere", "nowhere")
 """What each choice for a module means."""

@@ -6,15 +6,12 @@ Frequencies are LLVM's block frequencies, in executions per call of the block's 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from passpilot.features.point import row
 from passpilot.features.table import choice_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from passpilot.plugin._core import CallBase, Function
+from passpilot.plugin._core import CallBase, Function
 
 GOALS: Final = ("", "optsize", "minsize")
 """The function attribute of each choice; the empty one leaves the function unchanged."""

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Mapping
+from typing import Final, cast
 
 from passpilot.features.llvm.loop import LOOP_FEATURES, body_of, observe_loop
 from passpilot.features.point import row
 from passpilot.features.table import choice_table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from passpilot.plugin._core import Loop
+from passpilot.plugin._core import Loop
 
 FACTORS: Final = (0, 1, 2, 4, 8)
 """The unroll factor of each choice: 0 leaves the loop to LLVM, 1 forbids unrolling."""

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Mapping
+from typing import Final, cast
 
 from passpilot.features.llvm.loop import LOOP_FEATURES, body_of, observe_loop, same_attributes
 from passpilot.features.point import row
 from passpilot.features.table import choice_table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from passpilot.plugin._core import Loop, Vectorization
+from passpilot.plugin._core import Loop, Vectorization
 
 WIDTHS: Final = (1, 2, 4, 8, 16, 32, 64)
 """The vectorization factors, as far as LLVM's metadata goes."""
