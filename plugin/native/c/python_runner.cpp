@@ -10,8 +10,8 @@
 
 namespace passpilot {
 
-static RunnerCalls TheCalls;
-const PythonModule TheModule = {"passpilot.runners.c_api", &TheCalls};
+static RunnerCalls ModuleCalls;
+const PythonModule LibraryModule = {"passpilot.runners.c_api", &ModuleCalls};
 
 extern "C" {
 static void releaseMemory(void *Kept) {

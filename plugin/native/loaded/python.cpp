@@ -95,8 +95,8 @@ std::string connection(Messages &Report) {
       "    text = f'passpilot: expected the packages of {sys.executable}, got "
       "{type(error).__name__}: {error}; install passpilot there'.encode()\n"
       "    tell(%zu, b'error', text, len(text), b'', 0, 0)\n",
-      reinterpret_cast<size_t>(&passpilotTell), TheModule.Name,
-      reinterpret_cast<size_t>(TheModule.Calls),
+      reinterpret_cast<size_t>(&passpilotTell), LibraryModule.Name,
+      reinterpret_cast<size_t>(LibraryModule.Calls),
       reinterpret_cast<size_t>(&Report));
   return Text;
 }
@@ -245,7 +245,7 @@ GivenUpGIL::~GivenUpGIL() {
 
 const PythonCalls *startedPython(Messages &Report) {
   if (Started)
-    return TheModule.Calls;
+    return LibraryModule.Calls;
   static std::mutex Mutex;
   static Messages Failure; // reported to every caller
   GivenUpGIL Given;        // the owner of the lock imports our packages
@@ -255,11 +255,11 @@ const PythonCalls *startedPython(Messages &Report) {
     if (Started)
       std::atexit([] {
         if (Interpreter(RTLD_DEFAULT).runs()) // a host may finalize it
-          TheModule.Calls->End(nullptr);
+          LibraryModule.Calls->End(nullptr);
       });
   }
   Report.insert(Report.end(), Failure.begin(), Failure.end());
-  return Started ? TheModule.Calls : nullptr;
+  return Started ? LibraryModule.Calls : nullptr;
 }
 
 bool pythonRuns() { return Started; }

@@ -42,7 +42,7 @@ struct PythonModule {
   PythonCalls *Calls;
 };
 /// Each library defines its own.
-extern const PythonModule TheModule;
+extern const PythonModule LibraryModule;
 
 /// Gives up the GIL while it lives, if this thread holds it. A thread must not
 /// wait for a lock with the GIL: the lock's owner may be waiting for the GIL.

@@ -123,11 +123,12 @@ void endThreads() {
     O->setValue(true);
 }
 
-MLIRCalls TheCalls{};
+MLIRCalls ModuleCalls{};
 
 } // namespace
 
-const PythonModule TheModule = {"passpilot.passes.mlir.stock.door", &TheCalls};
+const PythonModule LibraryModule = {"passpilot.passes.mlir.stock.door",
+                                    &ModuleCalls};
 
 static bool isKnown(StringRef Name) {
   return PassInfo::lookup(Name) || PassPipelineInfo::lookup(Name);

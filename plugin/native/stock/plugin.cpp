@@ -20,8 +20,9 @@
 
 namespace passpilot {
 
-static LLVMCalls TheCalls{};
-const PythonModule TheModule = {"passpilot.passes.stock.llvm_door", &TheCalls};
+static LLVMCalls ModuleCalls{};
+const PythonModule LibraryModule = {"passpilot.passes.stock.llvm_door",
+                                    &ModuleCalls};
 
 __attribute__((visibility("default"))) llvm::Error
 registerAdvisors(llvm::PassBuilder &PB,
