@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot cc` with --best-of=N, or with tries of a policy: compiles several times, keeps the smallest."""
+"""`passpilot cc` with --best-of=N, or tries of a policy: finds the policy that makes the smallest object.
+
+The tries write no file: their objects come through pipes. clang then compiles once more, with the policy that
+was found, so that all outputs, messages and logs are those of one compilation.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import subprocess
-import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from passpilot.cli.cc.child import ended_by_signals
 from passpilot.cli.options_table import TABLE
-from passpilot.plugin.errors import InputError
+from passpilot.plugin.errors import CompilationError, InputError
+from passpilot.training.corpus.arguments import ACTIONS
+from passpilot.training.corpus.front_end import FrontEnd
 from passpilot.training.rewards import code_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from passpilot.cli.cc.options import Options
+    from passpilot.training.corpus.front_end import FrontEndJob
 
 LOG, POLICY = (next(row.variable for row in TABLE if row.name == name) for name in ("log", "policy"))
 
@@ -42,62 +48,60 @@ def variants_of(options: Options) -> Sequence[str]:
     return [f"{policy}?recipe={number}" for number in range(1, count + 1)]
 
 
-def compile_best(
-    compiler: str,
-    command: Sequence[str],
-    environment: Mapping[str, str],
-    output: str,
-    variants: Sequence[str],
-) -> int:
-    """Compile with all policies; returns the exit code of the first, whose error is the user's.
-
-    An empty policy is the user's own; the first of several smallest objects wins. All compilations
-    write `output`, so that dependency files name it; the best object waits beside it under another name.
+def choose_policy(
+    options: Options, compiler: str, command: Sequence[str], environment: dict[str, str]
+) -> bool:
+    """Put the policy that makes the smallest object into the environment; whether there is one.
 
     Raises:
-        InputError: the object is not ELF, or cannot be read or renamed.
+        Error: there is no such policy.
     """
-    kept = f"{output}.best-{os.getpid()}"
-    best = -1
+    variants = variants_of(options)
+    with ended_by_signals():
+        policy = best_variant(FrontEnd(compiler, os.getcwd(), environment), command, variants)
+    if policy:
+        environment[POLICY] = policy
+    return bool(policy)
+
+
+def best_variant(front_end: FrontEnd, command: Sequence[str], variants: Sequence[str]) -> str:
+    """The policy that makes the smallest object of a command of clang; the first of several smallest ones.
+
+    It is the first policy without any comparison if the command makes anything but one ELF object in a file,
+    or if clang refuses it.
+    """
+    job = _only_object(front_end, command)
+    if job is None:
+        return variants[0]
+    sizes: dict[str, int] = {}
+    for policy in variants:
+        size = _size(front_end, job, policy)
+        if size is not None:
+            sizes[policy] = size
+        elif not sizes:
+            return variants[0]
+    return min(sizes, key=sizes.__getitem__)
+
+
+def _only_object(front_end: FrontEnd, command: Sequence[str]) -> FrontEndJob | None:
+    """The only compilation of a command, if it makes an object file and its source can be read again."""
     try:
-        for number, policy in enumerate(variants):
-            chosen = dict(environment)
-            if policy:
-                chosen[POLICY] = policy
-            if number:
-                chosen.pop(LOG, None)
-            code = _run(compiler, command, chosen, quiet=number > 0)
-            if code and not number:
-                return code
-            size = -1 if code else _size(output)
-            if size >= 0 and (best < 0 or size < best):
-                best = size
-                os.replace(output, kept)
-        if best >= 0:
-            os.replace(kept, output)
-    except OSError as error:
-        raise InputError(f"{output}: expected to keep the smallest object, got: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(kept)
-    return 0
+        jobs = front_end.compilations(command)
+    except CompilationError:
+        return None
+    if len(jobs) != 1 or [each for each in jobs[0].arguments if each in ACTIONS] != ["-emit-obj"]:
+        return None
+    source, output = (os.path.join(front_end.directory, path) for path in (jobs[0].source, jobs[0].output))
+    is_file = jobs[0].output != "-" and (os.path.isfile(output) or not os.path.lexists(output))
+    return jobs[0] if is_file and os.path.isfile(source) else None
 
 
-def _run(compiler: str, command: Sequence[str], environment: Mapping[str, str], *, quiet: bool) -> int:
-    sys.stdout.flush()
-    words = subprocess.DEVNULL if quiet else None
-    done = subprocess.run(
-        command,
-        executable=compiler,
-        env=environment,
-        check=False,
-        stdout=words,
-        stderr=words,
-        close_fds=False,
-    )
-    return done.returncode if done.returncode >= 0 else 128 - done.returncode
-
-
-def _size(path: str) -> int:
-    with open(path, "rb") as file:
-        return code_bytes(file.read())
+def _size(front_end: FrontEnd, job: FrontEndJob, policy: str) -> int | None:
+    """The bytes of code in the object that a policy makes; none if there is no ELF object."""
+    environment = {name: value for name, value in front_end.environment.items() if name != LOG}
+    if policy:
+        environment[POLICY] = policy
+    try:
+        return code_bytes(replace(front_end, environment=environment).object(job))
+    except (CompilationError, InputError):
+        return None

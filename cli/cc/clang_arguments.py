@@ -11,7 +11,7 @@ import os
 
 TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from typing import Final
 
 # fmt: off
@@ -43,33 +43,29 @@ COMPILERS: Final = ("clang", "clang++", "cc", "c++", "gcc", "g++")
 FOR_PARTS: Final = ("-Xclang", "-mllvm", "--config")
 """Prefixes of arguments that may switch optimization on unseen."""
 
-DEEPEST: Final = 16
-"""The deepest nesting of response files; it ends the recursion if a file names itself."""
-
 
 class Command:
-    """The work that a command line gives clang. `linker` is empty for clang's default."""
+    """The work that a command line gives clang. `linker` is empty for clang's default.
+
+    Response files must be expanded.
+    """
 
     def __init__(self, arguments: Iterable[str]) -> None:
         self.linker, self._lto, self._level = "", False, "0"
         self._stops_before_link = self._no_code = self._unknown_level = self._makes_object = False
         self._prints_commands = False
-        self._inputs: list[str] = []
-        self._output = ""
+        self._has_input = False
         rest = iter(arguments)
         for argument in rest:
             self._read(argument)
             if argument == "--":
-                self._inputs += rest
+                self._has_input |= next(rest, None) is not None
                 return
             if argument in WITH_VALUE:
-                value = next(rest, "")
-                if argument in ("-o", "--output"):
-                    self._output = value
+                next(rest, None)
 
     def _read(self, argument: str) -> None:
-        if not argument.startswith("-") or argument == "-":
-            self._inputs.append(argument)
+        self._has_input |= not argument.startswith("-") or argument == "-"
         self._no_code |= argument in NO_CODE or argument.startswith(("-print-", "--print-"))
         self._stops_before_link |= argument in NO_LINK
         self._prints_commands |= argument == "-###"
@@ -81,8 +77,6 @@ class Command:
             self._lto = True
         elif argument == "-fno-lto":
             self._lto = False
-        elif argument.startswith("-o") and argument != "-o":
-            self._output = argument.removeprefix("-o")
         elif argument.startswith(("-fuse-ld=", "--ld-path=")):
             self.linker = argument.partition("=")[2]
 
@@ -93,7 +87,7 @@ class Command:
     @property
     def generates_code(self) -> bool:
         """Whether clang compiles or links."""
-        return bool(self._inputs) and not self._no_code
+        return self._has_input and not self._no_code
 
     @property
     def links(self) -> bool:
@@ -103,16 +97,12 @@ class Command:
     @property
     def makes_machine_code(self) -> bool:
         """Whether clang links, or makes objects."""
-        return not self._prints_commands and (self.links or (self.generates_code and self._makes_object))
+        return self.makes_objects or (self.links and not self._prints_commands)
 
     @property
-    def object(self) -> str:
-        """The object file that the command makes of one source; empty if it does anything else."""
-        if not self.generates_code or not self._makes_object or self._lto or len(self._inputs) != 1:
-            return ""
-        source = self._inputs[0]
-        stem = os.path.splitext(os.path.basename(source))[0]
-        return "" if source == "-" else self._output or f"{stem}.o"
+    def makes_objects(self) -> bool:
+        """Whether clang is to compile to objects and not to link them."""
+        return self.generates_code and self._makes_object and not self._prints_commands
 
     @property
     def is_lto(self) -> bool:
@@ -128,22 +118,3 @@ class Command:
     def is_unoptimized(self) -> bool:
         """Whether everything is compiled at -O0, where LLVM asks no advisor."""
         return self._level == "0" and not (self._unknown_level or self._lto or self.linker_is_lld)
-
-
-def expanded(arguments: Iterable[str], depth: int = 0) -> Iterator[str]:
-    """The arguments, and after the name of a response file (@FILE) the arguments in it.
-
-    Words are split at blanks and quotes; the arguments that matter here contain neither.
-    """
-    for argument in arguments:
-        yield argument
-        if argument.startswith("@") and depth < DEEPEST:
-            yield from expanded(_words(argument[1:]), depth + 1)
-
-
-def _words(path: str) -> list[str]:
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read().replace('"', " ").replace("'", " ").split()
-    except OSError:  # clang takes @FILE as the name of an input
-        return []

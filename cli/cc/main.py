@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`passpilot cc`, `passpilot c++`: clang and clang++ with advisors.
 
-The process becomes clang (exec), except for --best-of and --record. passpilot's options reach the plugin
+The process becomes clang (exec), except for --record. passpilot's options reach the plugin
 through the environment, which compiler and linker share; the flags that load the plugin come before the
 other arguments. A build runs this command for every file, so it imports nothing slow: no typing, pathlib or
 argparse.
@@ -12,9 +12,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from functools import partial
 
-from passpilot.cli.cc.clang_arguments import COMPILERS, Command, expanded
+from passpilot.cli.cc.clang_arguments import COMPILERS, Command
 from passpilot.cli.cc.options import Options, help_text
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import installed
@@ -22,7 +21,7 @@ from passpilot.plugin.version import MAJOR
 
 TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Final, NoReturn
 
 INSTALL: Final = f"sudo apt-get install {{}}-{MAJOR}"
@@ -50,37 +49,45 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
     if arguments and _names_compiler(arguments[0]):
         clang = arguments.pop(0)
         compiler = _checked(name, clang, compiler)
-    whole = list(expanded(arguments))
+    arguments, whole = _expanded(arguments)
     command = Command(whole)
     added = _added(name, options, command, compiler)
     if "-Xlinker" in added:
         _refuse_cache(name, whole)
     environment = {**os.environ, **options.environment()}
+    if (options.best_of > 1 or options.tries > 1) and command.makes_objects and not command.is_unoptimized:
+        from passpilot.cli.cc.best_of import choose_policy
+
+        loading = added or _loading(installed("libpasspilot.so"))
+        if choose_policy(options, compiler, [clang, *loading, *arguments], environment):
+            added = loading
     if added:
         from passpilot.cli.cc.log_names import make_folders, unit_name
 
         make_folders(options)
         environment["PASSPILOT_UNIT"] = unit_name(arguments)
-    compile_: Callable[[], int] | None = None
-    several = options.best_of > 1 or options.tries > 1
-    if several and command.object and not command.is_unoptimized:
-        from passpilot.cli.cc.best_of import compile_best, variants_of
-
-        words = [clang, *(added or _loading(installed("libpasspilot.so"))), *arguments]
-        ways = variants_of(options)
-        compile_ = partial(compile_best, compiler, words, environment, command.object, ways)
-    if folder := options.value("record"):
-        from passpilot.cli.cc.record import RecordedRun, run_clang, run_recorded
-
-        run = RecordedRun(name, compiler, [clang, *arguments], environment)
-        compile_ = compile_ or partial(run_clang, compiler, [clang, *added, *arguments], environment)
-        return run_recorded(folder, run, command, compile_)
-    if compile_:
-        return compile_()
     try:
+        if folder := options.value("record"):
+            from passpilot.cli.cc.record import RecordedRun, run_recorded
+
+            run = RecordedRun(name, compiler, [clang, *arguments], added, environment)
+            return run_recorded(folder, run, command)
         return _become(compiler, [clang, *added, *arguments], environment)
     except OSError as error:
         raise InputError(f"{name}: expected to run {compiler}, got: {error.strerror}") from error
+
+
+def _expanded(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """The arguments for clang, and those that it gets after it has read response files.
+
+    A response file that is no regular file, such as a pipe, can be read only once: clang gets what is in it.
+    """
+    if not any(argument.startswith("@") for argument in arguments):
+        return arguments, arguments
+    from passpilot.cli.cc.response_files import expanded
+
+    arguments = expanded(arguments, lambda path: not os.path.isfile(path))
+    return arguments, expanded(arguments, os.path.isfile)
 
 
 def _become(compiler: str, arguments: list[str], environment: dict[str, str]) -> NoReturn:

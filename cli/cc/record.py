@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
+from passpilot.cli.cc.child import ended_by_signals, run_clang
 from passpilot.cli.cc.clang_arguments import WITH_VALUE
 from passpilot.plugin.errors import Error
 from passpilot.plugin.failures import for_terminal
@@ -16,26 +15,32 @@ from passpilot.training.corpus.front_end import FrontEnd
 from passpilot.training.corpus.recorded.recorder import BuildCommand, record_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from passpilot.cli.cc.clang_arguments import Command
 
 
 class RecordedRun(NamedTuple):
-    """A command of clang that is to be recorded; `words` are clang's name and arguments."""
+    """A command of clang that is to be recorded: clang's name and arguments, and the arguments for advice."""
 
     driver: str
     compiler: str
     words: Sequence[str]
+    added: Sequence[str]
     environment: Mapping[str, str]
 
 
-def run_recorded(folder: str, run: RecordedRun, command: Command, compile_: Callable[[], int]) -> int:
-    """Compile by `compile_`, which returns clang's exit code, and record what was made; returns that code.
+def run_recorded(folder: str, run: RecordedRun, command: Command) -> int:
+    """Run clang and record what it has made; returns clang's exit code.
 
     The build goes on if the recording fails: that is a warning.
     """
-    code = compile_()
+    with ended_by_signals():
+        return _run_recorded(folder, run, command)
+
+
+def _run_recorded(folder: str, run: RecordedRun, command: Command) -> int:
+    code = run_clang(run.compiler, [run.words[0], *run.added, *run.words[1:]], run.environment)
     if code or not command.makes_machine_code:
         return code
     front_end = FrontEnd(run.compiler, os.getcwd(), run.environment)
@@ -48,27 +53,3 @@ def run_recorded(folder: str, run: RecordedRun, command: Command, compile_: Call
         )
         print(f"{text}\n", end="", file=sys.stderr)
     return code
-
-
-def run_clang(compiler: str, command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run clang as a child; returns its exit code. The child gets SIGTERM, too, if this process gets it."""
-    sys.stdout.flush()
-    children: list[subprocess.Popen[bytes]] = []
-    ended = False
-
-    def end(*_: object) -> None:
-        nonlocal ended
-        ended = True
-        for child in children:
-            child.terminate()
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        with subprocess.Popen(command, executable=compiler, env=environment, close_fds=False) as child:
-            children.append(child)
-            if ended:
-                child.terminate()
-            code = child.wait()
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    return code if code >= 0 else 128 - code

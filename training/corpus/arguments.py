@@ -21,12 +21,13 @@ OUTPUTS: Final = frozenset(
         "-opt-record-passes",
         "-opt-record-format",
         "-split-dwarf-output",
+        "-stack-usage-file",
     )
 )
 """Arguments whose next one names another output, or belongs to it."""
 
 OUTPUT_FLAGS: Final = ("-sys-header-deps", "-MP", "-MV", "-H", "-v", "-ftime-report", "-print-stats")
-OUTPUT_STARTS: Final = ("-ftime-trace", "-stats-file=", "-fembed-bitcode")
+OUTPUT_STARTS: Final = ("-ftime-trace", "-stats-file=", "-coverage-notes-file=", "-fembed-bitcode")
 """Other arguments that make clang write more than its output, and how some of them begin."""
 
 ACTIONS: Final = ("-emit-obj", "-emit-llvm-bc", "-emit-llvm", "-S")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs clang's front end alone: the bitcode of a command's units as it is before optimization."""
+"""What a command of clang compiles, and one unit of it: as bitcode before optimization, or as an object."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _ESCAPE: Final = re.compile(r"\\(.)")
 
 @dataclass(frozen=True, slots=True)
 class FrontEndJob:
-    """A source that a command of clang compiles.
+    """A source, or a module in LLVM's IR, that a command of clang compiles.
 
     Attributes:
         source: its path, as the command has it.
-        language: clang's name for its language, such as ``c++``.
+        language: clang's name for its language, such as ``c++``, or ``ir``.
         output: what clang would write.
         arguments: those of ``clang -cc1``, without the source, its language and the output.
     """
@@ -72,7 +72,15 @@ class FrontEnd:
     environment: Mapping[str, str]
 
     def jobs(self, command: Sequence[str]) -> list[FrontEndJob]:
-        """The sources that a command compiles; assembly and other inputs are none.
+        """The sources that a command compiles; modules, assembly and other inputs are none.
+
+        Raises:
+            CompilationError: clang does not take the command.
+        """
+        return [job for job in self.compilations(command) if job.language != "ir"]
+
+    def compilations(self, command: Sequence[str]) -> list[FrontEndJob]:
+        """The sources and modules that a command compiles.
 
         Raises:
             CompilationError: clang does not take the command.
@@ -89,16 +97,20 @@ class FrontEnd:
         Raises:
             CompilationError: clang fails or takes too long.
         """
-        words = [
-            *without_outputs(job.arguments),
-            *BEFORE_OPTIMIZATION,
-            "-o",
-            "-",
-            "-x",
-            job.language,
-            job.source,
-        ]
-        return self._run(["clang", *words]).stdout
+        return self._compiled(job, BEFORE_OPTIMIZATION)
+
+    def object(self, job: FrontEndJob) -> bytes:
+        """The object of a source or a module; no file is written.
+
+        Raises:
+            CompilationError: clang fails or takes too long.
+        """
+        return self._compiled(job, ("-emit-obj", "-w"))
+
+    def _compiled(self, job: FrontEndJob, action: Sequence[str]) -> bytes:
+        arguments = without_outputs(job.arguments)
+        words = ["clang", *arguments, *action, "-o", "-", "-x", job.language, job.source]
+        return self._run(words).stdout
 
     def _run(self, words: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
         try:
@@ -142,7 +154,7 @@ def _job(words: list[str]) -> FrontEndJob | None:
     if len(words) < 8 or words[1] != "-cc1" or not {"-emit-obj", "-emit-llvm-bc", "-S"} & set(words):
         return None
     *arguments, flag, language, source = words[1:]
-    if flag != "-x" or language == "ir" or "-o" not in arguments:
+    if flag != "-x" or "-o" not in arguments:
         return None
     place = len(arguments) - 1 - arguments[::-1].index("-o")
     output = arguments[place + 1]

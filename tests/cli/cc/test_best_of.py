@@ -3,15 +3,23 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
+import subprocess
+import time
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from passpilot.cli.cc.best_of import VARIANTS
 from passpilot.training.rewards import code_bytes
-from tests.command import PASSPILOT, Done, files_in, refused, run
+from tests.command import GENEROUS, PASSPILOT, Done, files_in, finished, refused, run, started
 
-BEST = f"--best-of={len(VARIANTS)}"
+BEST: Final = f"--best-of={len(VARIANTS)}"
+KEPT: Final = VARIANTS[1]
+"""The best policy for the source here."""
 
 
 @pytest.fixture
@@ -83,9 +91,51 @@ def test_an_error_is_said_once(here: Path) -> None:
     assert files_in(here) == ["a.c", "wrong.c"]
 
 
-def test_advice_and_its_log_are_the_first_variants(here: Path) -> None:
-    assert cc(BEST, "--inline=const:0", "--log=logs", "-Oz", "-c", "a.c", cwd=here).code == 0
-    assert len(list((here / "logs").iterdir())) <= 1
+SIDES: Final = (
+    "-gdwarf-4 -gsplit-dwarf -fsave-optimization-record -fstack-usage -MD --coverage -save-stats",
+    "-save-temps -fstack-usage -Rpass-analysis=prologepilog",
+    "--inline=default --log=x/logs",
+)
+
+
+@pytest.mark.parametrize("flags", SIDES)
+def test_all_outputs_and_messages_are_those_of_the_kept_try(flags: str, here: Path) -> None:
+    """Which are not those of the user's own command, nor of the last try."""
+    outcomes = []
+    for policy in (BEST, f"--policy={KEPT}", "--priority=default", f"--policy={VARIANTS[-1]}"):
+        (here / "x").mkdir()
+        done = cc(policy, "-Oz", "-c", "a.c", "-o", "x/a.o", *flags.split(), cwd=here)
+        assert done.code == 0
+        paths = [path for path in here.rglob("*") if path.is_file() and path.suffix not in (".c", ".stats")]
+        outcomes.append((done.err, {str(path): path.read_bytes() for path in paths}))
+        shutil.rmtree(here / "x")
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0] not in outcomes[2:]
+
+
+def test_an_output_that_is_no_file_is_written_once(here: Path) -> None:
+    flags = ("-Oz", "-c", "a.c")
+    plain = run("clang-22", *flags, "-o", "-", cwd=here).out
+    assert cc(BEST, *flags, "-o", "-", cwd=here).out == plain
+    os.mkfifo(here / "pipe")
+    (here / "link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        with subprocess.Popen(["cat", "pipe"], cwd=here, stdout=subprocess.PIPE) as reader:
+            assert cc(BEST, *flags, "-o", name, cwd=here).code == 0
+            assert reader.communicate(timeout=GENEROUS)[0] == plain
+    assert files_in(here) == ["a.c", "link", "pipe", "wrong.c"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_tries(number: signal.Signals, here: Path) -> None:
+    os.mkfifo(here / "slow.h")
+    (here / "slow.c").write_text('#include "slow.h"\n')
+    # The file can be opened once a try reads it.
+    with started(PASSPILOT, "cc", BEST, "-Oz", "-c", "slow.c", cwd=here) as child, open(here / "slow.h", "w"):
+        os.kill(child.pid, number)
+        done = finished(child, time.monotonic())
+    assert (done.code, done.out, done.err) == (-number, b"", "")
+    assert not (here / "slow.o").exists()
 
 
 def test_a_wrong_number(here: Path) -> None:

@@ -227,14 +227,15 @@ def test_a_wrong_folder(here: Path) -> None:
     assert f"--record: expected a folder, got {here}/a.c/x: Not a directory" in text
 
 
-def test_the_end_of_the_command_ends_clang(here: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_the_end_of_the_command_ends_clang(number: signal.Signals, here: Path) -> None:
     os.mkfifo(here / "slow.c")
     with subprocess.Popen([PASSPILOT, "cc", f"--record={here.parent}/r", "-c", "slow.c"], cwd=here) as child:
         end = time.monotonic() + GENEROUS
         while not (below := children(child.pid)) and time.monotonic() < end:
             time.sleep(0.01)
-        os.kill(child.pid, signal.SIGTERM)
-        assert child.wait(GENEROUS) == 128 + signal.SIGTERM
+        os.kill(child.pid, number)
+        assert child.wait(GENEROUS) == -number
     assert not any(Path(f"/proc/{pid}").exists() for pid in below)
 
 

@@ -214,12 +214,12 @@ def test_the_jobs_among_clangs_commands() -> None:
     twice = _job([*JOB[:4], "-o", "first", *JOB[4:]])
     assert twice
     assert twice.output == "a.o"
+    assert _job([*JOB[:-2], "ir", "a.bc"])
     for action in ("-emit-llvm-bc", "-S"):
         assert _job([each if each != "-emit-obj" else action for each in JOB])
     refused = [
         ["clang", "-cc1as", *JOB[2:]],
         [each if each != "-emit-obj" else "-E" for each in JOB],
-        [*JOB[:-2], "ir", "a.bc"],
         [*JOB[:-3], "-y", "c", "a.c"],
         [each if each != "-o" else "-p" for each in JOB],
         JOB[:7],

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reads response files (@FILE) as clang does.
+
+Source: llvm::cl::ExpansionContext and the tokenizers for GNU and Windows in LLVM's CommandLine.cpp.
+"""
+
+from __future__ import annotations
+
+import codecs
+
+TYPE_CHECKING = False  # type checkers take it as true
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Final
+
+BLANKS: Final = " \t\r\n"
+
+
+def expanded(arguments: Sequence[str], wanted: Callable[[str], bool]) -> list[str]:
+    """The arguments with those in the response files, also nested ones, in the place of `@FILE`.
+
+    `@FILE` stays if `wanted` is false for the path, or if the file cannot be read or contains itself: clang
+    takes it as an input, or refuses it.
+    """
+    windows = False
+    for argument in arguments:
+        if argument in ("--rsp-quoting=posix", "--rsp-quoting=windows"):
+            windows = argument.endswith("windows")
+    split = windows_words if windows else gnu_words
+    return list(_expanded(arguments, wanted, split, ()))
+
+
+def _expanded(
+    arguments: Sequence[str],
+    wanted: Callable[[str], bool],
+    split: Callable[[str], list[str]],
+    within: tuple[str, ...],
+) -> Iterator[str]:
+    for argument in arguments:
+        path = argument[1:]
+        text = _text(path) if argument.startswith("@") and wanted(path) and path not in within else None
+        if text is None:
+            yield argument
+        else:
+            words = [word.partition("\0")[0] for word in split(text)]
+            yield from _expanded(words, wanted, split, (*within, path))
+
+
+def _text(path: str) -> str | None:
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except (OSError, ValueError):
+        return None
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace")
+    return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
+
+
+def gnu_words(text: str) -> list[str]:
+    """The words of a text: quotes join, and a backslash takes the next character as it is, also in quotes."""
+    words, word, quote = [], "", ""
+    characters = iter(text)
+    for character in characters:
+        if character == "\\":
+            word += next(characters, character)
+        elif character == quote:
+            quote = ""
+        elif not quote and character in "\"'":
+            quote = character
+        elif quote or character not in BLANKS:
+            word += character
+        elif word:
+            words.append(word)
+            word = ""
+    return [*words, word] if word else words
+
+
+def windows_words(text: str) -> list[str]:
+    """The words of a text in the way of Windows: backslashes are special before a double quote alone."""
+    words: list[str] = []
+    word: str | None = None  # none between words; a word may be empty
+    quoted, place = False, 0
+    while place < len(text):
+        begin = place
+        while text[place : place + 1] == "\\":
+            place += 1
+        slashes, character = place - begin, text[place : place + 1]
+        place += 1
+        if character == '"':
+            word = (word or "") + "\\" * (slashes // 2)
+            if slashes % 2:
+                word += '"'
+            elif quoted and text[place : place + 1] == '"':
+                word += '"'
+                place += 1
+            else:
+                quoted = not quoted
+            continue
+        if slashes:
+            word = (word or "") + "\\" * slashes
+        if character and (quoted or character not in f"{BLANKS}\0"):
+            word = (word or "") + character
+        elif word is not None:
+            words.append(word)
+            word = None
+    return words if word is None else [*words, word]
