@@ -82,7 +82,7 @@ def _compile(options: AotOptions, model: str, output: str) -> None:
         )
     processor = build.Processor.find(options.mcpu)
     point = search_point(options.point) if options.point else None
-    shapes = dict(_shape(each) for each in options.shape)
+    shapes = dict(map(_shape, options.shape))
     graph = read_graph(model, Choices(options.outputs, shapes, point))
     module = build.compile_graph(graph, processor, symbol)
     if kind == "ll":

@@ -77,8 +77,8 @@ def load_model(path: str, *, external: bool = True) -> tuple[bytes, onnx.ModelPr
     except OSError as error:
         raise ModelError(f"model {path}: expected an ONNX file, got: {error.strerror or error}") from error
     except Exception as error:  # protobuf's errors have no common class
-        told = str(error).strip().splitlines() or [type(error).__name__]
-        raise ModelError(f"model {path}: expected an ONNX file, got: {told[0]}") from error
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ModelError(f"model {path}: expected an ONNX file, got: {lines[0]}") from error
 
 
 def _name(model: onnx.ModelProto, names: Iterable[str], input_name: str, who: str) -> None:

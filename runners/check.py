@@ -257,12 +257,12 @@ class _Conformance:
         kept = True
         for number, values in enumerate(self.questions):
             self._fill(tensors, values)
-            asked = frame.tobytes()
+            before = frame.tobytes()
             if number % _CONTEXT_EVERY == 0:
                 self._guarded("switch_context", partial(self._set_context, runner, number))
             if not self._answer(runner, number, values, trace):
                 return
-            if kept and frame.tobytes() != asked:
+            if kept and frame.tobytes() != before:
                 kept = self.expect(False, f"inputs stay unchanged: not at decision {number}")
 
     def _answer(self, runner: Runner, number: int, values: Values, trace: _Trace) -> bool:

@@ -242,8 +242,8 @@ def _instance(decider: object, name: str) -> object:
     is_class = isinstance(decider, type)
     if not (is_class or getattr(decider, "passpilot_policy_factory", False)):
         return decider
-    made = _called(cast("Callable[[], object]", decider), name, "it to be made without arguments")
-    return made if is_class else _instance(made, name)
+    result = _called(cast("Callable[[], object]", decider), name, "it to be made without arguments")
+    return result if is_class else _instance(result, name)
 
 
 def _decide_of(decider: object, name: str) -> DecisionFunction:

@@ -10,7 +10,7 @@ shopt -s nullglob
 for proto in {runners/remote,training}/*.proto; do
   made=${1:-.}/${proto%.proto}_pb2
   mkdir -p "${made%/*}"
-  .venv/bin/python -m grpc_tools.protoc -Ipasspilot=. --descriptor_set_out="$scratch/set" --pyi_out="$scratch" \
+  .venv/bin/python -m grpc_tools.protoc -I. --descriptor_set_out="$scratch/set" --pyi_out="$scratch" \
     "passpilot/$proto"
   .venv/bin/python tools/proto.py "$scratch/set" > "$made.py"
   {

@@ -97,10 +97,9 @@ def _checked(who: str, found: object) -> Sections:
                 raise InputError(
                     f"{who}: expected a list of finite numbers for {key!r} in {section}, got another"
                 )
-            length = length or len(vector)
-            if len(vector) != length:
-                told = f"expected vectors of one length, {length}"
-                raise InputError(f"{who}: {told}, got {len(vector)} for {key!r} in {section}")
+            if len(vector) != (length := length or len(vector)):
+                expected = f"expected vectors of one length, {length}"
+                raise InputError(f"{who}: {expected}, got {len(vector)} for {key!r} in {section}")
         if not found[section]:
             raise InputError(f"{who}: expected an entity in each section, got none in {section}")
     return cast("Sections", found)

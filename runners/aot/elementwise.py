@@ -246,10 +246,10 @@ def clip(node: Node, emit: Emitter) -> None:
     places = [place for place in range(3) if node.input(place)]
 
     def compute(values: list[ir.Value]) -> ir.Value:
-        given = dict(zip(places, values, strict=True))
+        inputs = dict(zip(places, values, strict=True))
         value = values[0]
         for place, sign in ((1, "<"), (2, ">")):
-            limit = given.get(place, limits[place - 1])
+            limit = inputs.get(place, limits[place - 1])
             value = math.pick(math.compare(sign, value, limit), limit, value)
         return value
 

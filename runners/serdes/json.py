@@ -37,11 +37,11 @@ class Json(SerDes):
         return text.encode()
 
     def decode(self, data: bytes) -> None:
-        given = self.read_object(data)
-        if len(given) != len(self.rows) or any(row.name not in given for row in self.rows):
-            self._refuse_names(given)
+        fields = self.read_object(data)
+        if len(fields) != len(self.rows) or any(row.name not in fields for row in self.rows):
+            self._refuse_names(fields)
         for row in self.rows:
-            value = given[row.name]
+            value = fields[row.name]
             values = value if isinstance(value, list) else [value]
             numbers = self._floats if row.is_float else self._integers
             self.store(row, numbers(row.spec, values))
