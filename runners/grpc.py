@@ -26,8 +26,9 @@ from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Question
 from passpilot.runners.remote.auth import NO_CREDENTIALS, Credentials, read_credentials
 from passpilot.runners.remote.grpc_frames import FrameWriter
-from passpilot.runners.remote.grpc_stream import GrpcStream, StreamWatch, connect
+from passpilot.runners.remote.grpc_stream import GrpcStream, connect
 from passpilot.runners.remote.peer import RemoteRunner
+from passpilot.runners.remote.watch import Watch
 from passpilot.runners.spec import chosen_protocol, runner_keys
 
 _KEYS: Final = {"passpilot": ("tls", "token"), "mlbridge": ("proto", "features")}
@@ -57,7 +58,7 @@ class GrpcRunner(RemoteRunner):
         self._stream = GrpcStream(
             channel, f"/{grpc_messages.SERVICE}/{grpc_messages.METHOD}", credentials.metadata
         )
-        self._watch = StreamWatch(self._stream, self._who, timeout)
+        self._watch = Watch(self._who, timeout, self._stream.cancel)
         try:
             self._begin(point)
         except BaseException as error:

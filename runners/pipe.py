@@ -21,7 +21,7 @@ from passpilot.runners.base import Frame, Host, Tensor
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.fifo import connect
 from passpilot.runners.remote.peer import PeerRunner
-from passpilot.runners.remote.watch import PipeWatch
+from passpilot.runners.remote.watch import pipe_watch
 from passpilot.runners.serdes import advice_serdes, check_format, make_serdes
 from passpilot.runners.spec import chosen_protocol, runner_keys
 
@@ -108,7 +108,7 @@ class PipeRunner(_Client):
         self._answer = bytearray(wire.ANSWER_SIZE + 1)  # one byte more detects a surplus
         self._write = self._channel.writer.write
         self._read_into = self._channel.reader.readinto
-        self._watch = PipeWatch(self._channel, self._timeout)
+        self._watch = pipe_watch(self._channel, self._timeout)
 
     def bind(self, tensors: Mapping[str, Tensor], frame: Frame, host: Host | None = None) -> None:
         super().bind(tensors, frame, host)

@@ -14,7 +14,8 @@ from google.protobuf.message import DecodeError
 from passpilot.plugin.errors import PeerError
 from passpilot.runners.remote import grpc_messages
 from passpilot.runners.remote.auth import read_credentials
-from passpilot.runners.remote.grpc_stream import GrpcStream, StreamWatch, connect
+from passpilot.runners.remote.grpc_stream import GrpcStream, connect
+from passpilot.runners.remote.watch import Watch
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage
 from passpilot.training.messages import MessageStream
 
@@ -44,7 +45,7 @@ class EpisodeStream(MessageStream):
         if self._stream is None:
             channel = connect(self._target, self._credentials.certificates)
             self._stream = GrpcStream(channel, METHOD, self._credentials.metadata)
-            self._watch = StreamWatch(self._stream, f"compiler {self._target}", self._timeout)
+            self._watch = Watch(f"compiler {self._target}", self._timeout, self._stream.cancel)
         self._watch.steps += 1
         patience = time.monotonic() + _PATIENCE
         answer = (

@@ -25,7 +25,6 @@ from grpc import _server
 from grpc._cython import cygrpc  # type: ignore[attr-defined]
 
 from passpilot.plugin.errors import PeerError
-from passpilot.runners.remote.watch import Watch
 
 KNOWN: Final = " to ".join(f"{major}.{minor}" for major, minor in grpc_messages.TESTED)
 """The tested versions of grpcio."""
@@ -148,19 +147,6 @@ class GrpcStream:
         while self._due:
             self._next()
         self._channel.close()
-
-
-class StreamWatch(Watch):
-    """Cancels a stream whose answer takes too long."""
-
-    __slots__ = ("_stream",)
-
-    def __init__(self, stream: GrpcStream, who: str, timeout: float) -> None:
-        self._stream = stream
-        super().__init__(who, timeout)
-
-    def _wake(self) -> None:
-        self._stream.cancel()
 
 
 _DUE: Final = "passpilot's turn"

@@ -7,7 +7,8 @@ import contextlib
 import os
 import threading
 import time
-from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from passpilot.plugin.errors import PeerError
@@ -17,32 +18,29 @@ from passpilot.runners.remote.wire import ANSWER_SIZE
 LATE: Final = b"\xff" * ANSWER_SIZE
 
 
-class Watch(ABC):
+class Watch:
     """Ends a question that takes longer than `timeout` seconds, although its thread blocks in a read.
 
     A poll before each read would cost a fifth of a round trip over a pipe. Instead the runner counts `steps`,
     odd while it waits, and a thread looks at the count now and then. When the count has been the same odd
-    number for too long, the thread makes the read return. Between two looks hardly more time counts than they
-    are apart: a process or machine that was stopped for a while goes on waiting.
+    number for too long, the thread calls `wake`, which makes the read return. Between two looks hardly more
+    time counts than they are apart: a process or machine that was stopped for a while goes on waiting.
     """
 
-    __slots__ = ("__weakref__", "_stopped", "_thread", "_timeout", "fired", "lock", "steps")
+    __slots__ = ("__weakref__", "_stopped", "_thread", "_timeout", "_wake", "fired", "lock", "steps")
 
-    def __init__(self, who: str, timeout: float) -> None:
+    def __init__(self, who: str, timeout: float, wake: Callable[[], object]) -> None:
         self.steps = 0
         self.fired = False
         self.lock = threading.Lock()
         self._timeout = timeout
+        self._wake = wake
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"passpilot-{who}", daemon=True)
         self._thread.start()
 
-    @abstractmethod
-    def _wake(self) -> None:
-        """Make the runner's blocking read return."""
-
     def stop(self) -> None:
-        """Stop watching; `_wake` is not called any more."""
+        """Stop watching; `wake` is not called any more."""
         with self.lock:
             self._stopped.set()
         if threading.current_thread() is not self._thread:
@@ -72,26 +70,24 @@ class Watch(ABC):
             return False
 
 
-class PipeWatch(Watch):
-    """Wakes the runner by writing `LATE`, which no server sends, into the FIFO that it reads from."""
+def pipe_watch(channel: FifoChannel, timeout: float) -> Watch:
+    """A watch that writes `LATE`, which no server sends, into the FIFO that the runner reads from.
 
-    __slots__ = ("_own_end",)
+    Raises:
+        PeerError: the FIFO cannot be written to.
+    """
+    own_end = f"/proc/self/fd/{channel.reader.fileno()}"  # the FIFO has no other name any more
+    try:
+        _write(own_end, b"")
+    except OSError as error:
+        expected = f"{channel.who}: expected {own_end} to write to, got: {error.strerror}"
+        raise PeerError(f"{expected}; pipe: needs a mounted /proc and FIFOs that this user owns") from error
+    return Watch(channel.who, timeout, partial(_write, own_end, LATE))
 
-    def __init__(self, channel: FifoChannel, timeout: float) -> None:
-        self._own_end = f"/proc/self/fd/{channel.reader.fileno()}"  # the FIFO has no other name any more
-        try:
-            self._write(b"")
-        except OSError as error:
-            msg = f"{channel.who}: expected {self._own_end} to write to, got: {error.strerror}; "
-            raise PeerError(f"{msg}pipe: needs a mounted /proc and FIFOs that this user owns") from error
-        super().__init__(channel.who, timeout)
 
-    def _wake(self) -> None:
-        self._write(LATE)
-
-    def _write(self, data: bytes) -> None:
-        descriptor = os.open(self._own_end, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            os.write(descriptor, data)
-        finally:
-            os.close(descriptor)
+def _write(path: str, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, data)
+    finally:
+        os.close(descriptor)

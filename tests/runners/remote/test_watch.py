@@ -10,7 +10,7 @@ import pytest
 
 from passpilot.plugin.errors import PeerError
 from passpilot.runners.remote.fifo import FifoChannel
-from passpilot.runners.remote.watch import LATE, PipeWatch, Watch
+from passpilot.runners.remote.watch import LATE, Watch, pipe_watch
 from tests.runners.serving.serving import GENEROUS
 
 
@@ -20,9 +20,9 @@ class Woken(Watch):
     def __init__(self) -> None:
         self.tries = 0
         self.woken = threading.Event()
-        super().__init__("x", 0.05)
+        super().__init__("x", 0.05, self.wake)
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
         self.tries += 1
         if self.tries < 3:
             raise OSError(errno.EMFILE, "Too many open files")
@@ -102,7 +102,7 @@ def test_the_time_for_which_a_process_was_stopped_does_not_count(monkeypatch: py
 
 def test_a_late_question_ends_by_what_the_watch_writes() -> None:
     channel = FifoChannel("pipe:x", *os.pipe())
-    watch = PipeWatch(channel, 0.05)
+    watch = pipe_watch(channel, 0.05)
     watch.steps += 1
     try:
         assert channel.reader.read(100) == LATE
@@ -115,5 +115,5 @@ def test_an_end_that_cannot_be_written_to_is_refused_at_once() -> None:
     ours, theirs = socket.socketpair()
     channel = FifoChannel("pipe:x", ours.detach(), os.open(os.devnull, os.O_WRONLY))
     with theirs, pytest.raises(PeerError, match=r"pipe:x: expected /proc/self/fd/\d+ to write to, got: "):
-        PipeWatch(channel, GENEROUS)
+        pipe_watch(channel, GENEROUS)
     channel.close()
