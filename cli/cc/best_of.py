@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`passpilot cc` with --best-of=N, or tries of a policy: finds the policy that makes the smallest object.
 
-The tries write no file: their objects come through pipes. clang then compiles once more, with the policy that
-was found, so that all outputs, messages and logs are those of one compilation.
+The tries write nothing but a temporary object. clang then compiles once more, with the policy that was found,
+so that all outputs, messages and logs are those of one compilation.
 """
 
 from __future__ import annotations
 
 import os
+import tempfile
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -102,6 +103,10 @@ def _size(front_end: FrontEnd, job: FrontEndJob, policy: str) -> int | None:
     if policy:
         environment[POLICY] = policy
     try:
-        return code_bytes(replace(front_end, environment=environment).object(job))
-    except (CompilationError, InputError):
+        with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
+            path = os.path.join(folder, "object")
+            replace(front_end, environment=environment).make_object(job, path)
+            with open(path, "rb") as file:
+                return code_bytes(file.read())
+    except (CompilationError, InputError, OSError):
         return None

@@ -97,19 +97,20 @@ class FrontEnd:
         Raises:
             CompilationError: clang fails or takes too long.
         """
-        return self._compiled(job, BEFORE_OPTIMIZATION)
+        return self._compile(job, BEFORE_OPTIMIZATION, "-")
 
-    def object(self, job: FrontEndJob) -> bytes:
-        """The object of a source or a module; no file is written.
+    def make_object(self, job: FrontEndJob, output: str) -> None:
+        """Write the object of a source or a module, and nothing else.
 
         Raises:
             CompilationError: clang fails or takes too long.
         """
-        return self._compiled(job, ("-emit-obj", "-w"))
+        self._compile(job, ("-emit-obj", "-w"), output)
 
-    def _compiled(self, job: FrontEndJob, action: Sequence[str]) -> bytes:
+    def _compile(self, job: FrontEndJob, action: Sequence[str], output: str) -> bytes:
+        """Compile; returns what clang writes to its standard output."""
         arguments = without_outputs(job.arguments)
-        words = ["clang", *arguments, *action, "-o", "-", "-x", job.language, job.source]
+        words = ["clang", *arguments, *action, "-o", output, "-x", job.language, job.source]
         return self._run(words).stdout
 
     def _run(self, words: Sequence[str]) -> subprocess.CompletedProcess[bytes]:

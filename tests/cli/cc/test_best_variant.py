@@ -19,12 +19,15 @@ SCRIPT: Final = """#!/bin/sh
 case "$*" in
   *-###*) cat jobs >&2; exit ;;
 esac
+while [ "$1" != -o ]; do shift; done
 echo "$PASSPILOT_POLICY,$PASSPILOT_LOG" >> asked
+echo "policies may write, too"
 case "$PASSPILOT_POLICY" in
-  fails) cat small.o; exit 3 ;;
+  fails) cp small.o "$2"; exit 3 ;;
   dies) kill -TERM $$ ;;
-  text) echo text ;;
-  *) cat "${PASSPILOT_POLICY:-own}.o" ;;
+  text) echo text > "$2" ;;
+  none) ;;
+  *) cp "${PASSPILOT_POLICY:-own}.o" "$2" ;;
 esac
 """
 """A compiler: the objects that it makes are those that clang has made."""
@@ -87,7 +90,7 @@ def test_the_tries_write_no_log_and_say_nothing(here: Path, capfd: pytest.Captur
     assert (LOG, POLICY) == ("PASSPILOT_LOG", "PASSPILOT_POLICY")
 
 
-@pytest.mark.parametrize("policy", ["fails", "dies", "text"])
+@pytest.mark.parametrize("policy", ["fails", "dies", "text", "none"])
 def test_nothing_is_compared_with_a_first_that_makes_no_object(policy: str, here: Path) -> None:
     assert best(policy, "small") == policy
     assert (here / "asked").read_text().count("\n") == 1
