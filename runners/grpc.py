@@ -171,15 +171,11 @@ def grpc_runner(target: str, options: dict[str, str], point: Point, timeout: flo
         RunnerSpecError: the target or a key is wrong, or a token would travel unprotected.
         InputError: a file cannot be read.
     """
-    if chosen_protocol(f"runner grpc:{target}", options, _KEYS) == "mlbridge":
+    who = f"runner grpc:{target}"
+    if chosen_protocol(who, options, _KEYS) == "mlbridge":
         from passpilot.runners.foreign import mlbridge
 
         return mlbridge.grpc_runner(target, options, point, timeout)
-    return _passpilot_runner(target, options, point, timeout)
-
-
-def _passpilot_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> GrpcRunner:
-    who = f"runner grpc:{target}"
     try:
         host, port = grpc_messages.split_address(target, who)
     except UsageError as error:

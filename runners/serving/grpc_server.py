@@ -32,7 +32,7 @@ from passpilot.runners.base import Runner, tensor_views
 from passpilot.runners.remote.advisor_pb2 import Answer, Done, Question, Welcome
 from passpilot.runners.remote.grpc_frames import FrameReader
 from passpilot.runners.remote.grpc_stream import turns
-from passpilot.runners.serving.guard import LOOKERS, Share, TokenGuard
+from passpilot.runners.serving.guard import LOOKERS, Share, TokenGuard, cancelled_after
 from passpilot.runners.serving.sessions import SessionCount, Supply, Tally
 from passpilot.runners.spec import RunnerLike
 
@@ -160,7 +160,8 @@ class GrpcServer:
             self._changed.notify_all()
 
     def _session(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-        hello = self._first(requests, context)
+        with cancelled_after(self._timeout, context):
+            hello = next(requests, b"")
         with contextlib.ExitStack() as stack:
             try:
                 point = _read_hello(hello)
@@ -174,15 +175,6 @@ class GrpcServer:
                 return
             yield session.welcome(self._supply.name)
             yield from turns(requests, context, session.answer)
-
-    def _first(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> bytes:
-        timer = threading.Timer(self._timeout, context.cancel)
-        timer.daemon = True
-        timer.start()
-        try:
-            return next(requests, b"")
-        finally:
-            timer.cancel()
 
 
 def _read_hello(data: bytes) -> Point:

@@ -85,14 +85,23 @@ class TokenGuard(grpc.ServerInterceptor):
         if not self._places.acquire(blocking=False):
             text = f"expected at most {LOOKERS} health checks and reflections at a time, got one more"
             context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, text)
-        timer = threading.Timer(self._timeout, context.cancel)
-        timer.daemon = True
-        timer.start()
         try:
-            yield
+            with cancelled_after(self._timeout, context):
+                yield
         finally:
-            timer.cancel()
             self._places.release()
+
+
+@contextlib.contextmanager
+def cancelled_after(seconds: float, context: grpc.ServicerContext) -> Iterator[None]:
+    """Cancel a call whose block takes too long."""
+    timer = threading.Timer(seconds, context.cancel)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class AsyncTokenGuard(grpc.aio.ServerInterceptor):
