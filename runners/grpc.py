@@ -59,19 +59,13 @@ class GrpcRunner(RemoteRunner):
             channel, f"/{grpc_messages.SERVICE}/{grpc_messages.METHOD}", credentials.metadata
         )
         self._watch = Watch(self._who, timeout, self._stream.cancel)
-        try:
-            self._begin(point)
-        except BaseException as error:
-            self.abandon(error)
-            raise
-
-    def _begin(self, point: Point) -> None:
-        self._watch.steps += 1
-        greeting = self._read_welcome(self._reach(grpc_messages.hello(point)))
-        self._watch.steps += 1
-        self._greet(greeting, point)
-        self._code = grpc_messages.AdviceCode(point.advice)
-        self._writer = FrameWriter(memoryview(bytes(wire.frame_size(self.inputs))))
+        with self._handshake():
+            self._watch.steps += 1
+            greeting = self._read_welcome(self._reach(grpc_messages.hello(point)))
+            self._watch.steps += 1
+            self._greet(greeting, point)
+            self._code = grpc_messages.AdviceCode(point.advice)
+            self._writer = FrameWriter(memoryview(bytes(wire.frame_size(self.inputs))))
 
     def _reach(self, hello: bytes) -> bytes:
         """Wait until the server listens; return its answer to the handshake."""

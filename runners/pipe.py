@@ -42,17 +42,14 @@ class _Client(PeerRunner):
     _unpack: Callable[[bytes | bytearray], tuple[int, int | float]]
     """Unpacks the first two words of an answer."""
 
-    def __init__(self, base: str, point: Point, timeout: float, serdes: str) -> None:
+    def __init__(self, base: str, point: Point, timeout: float, serdes: str = "bitstream") -> None:
         deadline = time.monotonic() + timeout  # for the whole handshake
         super().__init__(connect(base, deadline), timeout)
-        try:
+        with self._handshake():
             self._channel.write(wire.hello(point, serdes), deadline, "the handshake")
             self._greet(wire.read_welcome(self._channel.read_line(deadline, "a handshake"), self._who), point)
             self._channel.widen(wire.frame_size(self.inputs))
             self._prepare(point, serdes)
-        except BaseException as error:
-            self.abandon(error)
-            raise
 
     @abstractmethod
     def _prepare(self, point: Point, serdes: str) -> None:
@@ -96,9 +93,6 @@ class _Client(PeerRunner):
 
 class PipeRunner(_Client):
     """A session that sends the tensors' bytes unchanged: `serdes=bitstream`."""
-
-    def __init__(self, base: str, point: Point, timeout: float) -> None:
-        super().__init__(base, point, timeout, "bitstream")
 
     def _prepare(self, point: Point, serdes: str) -> None:  # noqa: ARG002
         self._unpack = wire.answer_struct(point.advice).unpack_from

@@ -72,14 +72,12 @@ class BridgeGrpcRunner(RemoteRunner):
         self._advice = _first_field(service.reply, who)
         self._channel = connect(address)
         super().__init__(who, timeout)
-        try:
-            grpc.channel_ready_future(self._channel).result(timeout)
-        except BaseException as error:
-            self.abandon(error)
-            if not isinstance(error, grpc.FutureTimeoutError):
-                raise
-            expected = "expected a server, got none before the deadline; start the model"
-            raise PeerError(f"{who}: {expected}") from None
+        with self._handshake():
+            try:
+                grpc.channel_ready_future(self._channel).result(timeout)
+            except grpc.FutureTimeoutError:
+                expected = "expected a server, got none before the deadline; start the model"
+                raise PeerError(f"{who}: {expected}") from None
         self._call = self._channel.unary_unary(
             service.path,
             request_serializer=self._request.SerializeToString,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from abc import abstractmethod
 from typing import TYPE_CHECKING, TypeVar
@@ -13,7 +14,7 @@ from passpilot.runners.base import Runner
 from passpilot.runners.spec import make_runner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import NoReturn
 
     from passpilot.features.point import Point
@@ -98,10 +99,15 @@ class RemoteRunner(Runner):
         if isinstance(error, OSError):
             raise PeerError(self._broken) from error
 
-    def abandon(self, error: BaseException) -> None:
-        """Release a session whose handshake `error` ended."""
-        self._broken = str(error) or type(error).__name__
-        self.release()
+    @contextlib.contextmanager
+    def _handshake(self) -> Iterator[None]:
+        """Release the session if an error ends the block, which opens it."""
+        try:
+            yield
+        except BaseException as error:
+            self._broken = str(error) or type(error).__name__
+            self.release()
+            raise
 
     @abstractmethod
     def release(self) -> None:
