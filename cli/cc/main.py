@@ -84,10 +84,10 @@ def _expanded(arguments: list[str]) -> tuple[list[str], list[str]]:
     """
     if not any(argument.startswith("@") for argument in arguments):
         return arguments, arguments
-    from passpilot.cli.cc.response_files import expanded
+    from passpilot.plugin.response_files import expanded
 
-    arguments = expanded(arguments, lambda path: not os.path.isfile(path))
-    return arguments, expanded(arguments, os.path.isfile)
+    arguments = expanded(arguments, wanted=lambda path: not os.path.isfile(path))
+    return arguments, expanded(arguments)
 
 
 def _become(compiler: str, arguments: list[str], environment: dict[str, str]) -> NoReturn:

@@ -74,9 +74,11 @@ string realPath(const string &path) {
 class Options {
 public:
   explicit Options(const std::vector<string> &arguments) {
+    for (const string &argument : arguments) // clang reads it anywhere
+      only(!startsWith(argument, "@"));
     for (size_t i = 0; i < arguments.size(); ++i) {
       const string &argument = arguments[i];
-      only(argument != "--" && !startsWith(argument, "@"));
+      only(argument != "--");
       if (startsWith(argument, "--") && isOurs(argument))
         continue;
       rest.push_back(argument);

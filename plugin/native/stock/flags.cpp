@@ -126,11 +126,23 @@ std::string repeated(const std::string &Stem) {
   return Times == 1 ? "" : "-" + std::to_string(Times);
 }
 
-/// The log's path in a folder; the same source and command give the same path.
+/// Tells compilations of one source by one command apart: the module's target
+/// and, as clang notes it in functions, its processor.
+std::string targetOf(const Module &M) {
+  const auto Noted = find_if(
+      M, [](const Function &F) { return F.hasFnAttribute("target-cpu"); });
+  const StringRef Processor =
+      Noted == M.end() ? ""
+                       : Noted->getFnAttribute("target-cpu").getValueAsString();
+  return (M.getTargetTriple().str() + " " + Processor).str();
+}
+
+/// The log's path in a folder; the same source, target and command give the
+/// same path.
 std::string logIn(StringRef Folder, StringRef Point, const Module &M) {
   SmallString<128> Whole(nameOf(M));
   (void)sys::fs::make_absolute(Whole); // or the path as it is
-  const uint64_t Hash = xxh3_64bits((Whole + unit()).str());
+  const uint64_t Hash = xxh3_64bits((Whole + unit() + targetOf(M)).str());
   SmallString<128> Path(Folder);
   sys::path::append(Path, sys::path::filename(nameOf(M)) + "-" +
                               utohexstr(Hash, /*LowerCase=*/true) + "-" +

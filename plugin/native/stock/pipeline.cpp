@@ -209,7 +209,10 @@ void watch(PassInstrumentationCallbacks &PIC,
         const Module *M = moduleOf(IR);
         if (!P || !M)
           return;
-        P->begin(const_cast<Module &>(*M));
+        // Without a pipeline clang leaves the module to its next step, as
+        // under -save-temps or on the host's side of offloading.
+        if (!writes(Pass) || !isClang())
+          P->begin(const_cast<Module &>(*M));
         if (writes(Pass))
           P->check();
       });

@@ -127,11 +127,25 @@ def test_an_output_that_is_no_file_is_written_once(here: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_tries(number: signal.Signals, here: Path) -> None:
+@pytest.mark.parametrize(
+    "way",
+    [
+        (BEST,),
+        (f"--policy={KEPT.partition('?')[0]}?tries=2",),
+        ("--record={here}/recording",),
+        (BEST, "--record={here}/recording"),
+        ("--inline=const:0",),
+        ("--inline=const:0", "--stats"),
+        ("--inline=const:0", "clang-22"),
+    ],
+    ids=" ".join,
+)
+def test_a_signal_ends_a_compilation(way: tuple[str, ...], number: signal.Signals, here: Path) -> None:
     os.mkfifo(here / "slow.h")
     (here / "slow.c").write_text('#include "slow.h"\n')
-    # The file can be opened once a try reads it.
-    with started(PASSPILOT, "cc", BEST, "-Oz", "-c", "slow.c", cwd=here) as child, open(here / "slow.h", "w"):
+    command = ("cc", *(word.format(here=here) for word in way), "-Oz", "-c", "slow.c")
+    # The file can be opened once clang reads it.
+    with started(PASSPILOT, *command, cwd=here) as child, open(here / "slow.h", "w"):
         os.kill(child.pid, number)
         done = finished(child, time.monotonic())
     assert (done.code, done.out, done.err) == (-number, b"", "")

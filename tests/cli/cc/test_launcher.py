@@ -183,6 +183,14 @@ def test_everything_else_is_python(arguments: tuple[str, ...], here: Path, prefi
     assert here == Path.cwd()
 
 
+@pytest.mark.parametrize("words", [("@args",), ("-o", "@args"), ("-I", "@args"), ("-Xclang", "@none")])
+def test_a_response_file_is_pythons_wherever_it_stands(
+    words: tuple[str, ...], here: Path, prefix: Path
+) -> None:
+    assert started(prefix, "cc", "--inline=const:0", "-c", "a.c", *words)[0] == str(prefix / "bin" / PYTHON)
+    assert here == Path.cwd()
+
+
 def test_a_recording_is_never_passed_by(here: Path, prefix: Path) -> None:
     folder = str(here / "recording")
     python = str(prefix / "bin" / PYTHON)

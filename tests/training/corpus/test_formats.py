@@ -14,7 +14,7 @@ from passpilot.training.corpus.arguments import for_object, optimization_level, 
 from passpilot.training.corpus.elf import code_hash, elf_type, sections
 from passpilot.training.corpus.front_end import FrontEnd, FrontEndJob, _job, _words, failure
 from passpilot.training.corpus.inspection import inspect
-from passpilot.training.corpus.recorded.link_command import LinkItem, read_link, response_words
+from passpilot.training.corpus.recorded.link_command import LinkItem, read_link
 
 NAMES = b"\0.text\0.data\0.bss\0.init\0"
 ROWS = ((1, 1, 4, b"\x90\xc3"), (7, 1, 0, b"abc"), (13, 8, 4, b""), (18, 1, 6, b"\xcc"), (1, 3, 0, NAMES))
@@ -351,12 +351,3 @@ def test_the_output_of_a_link() -> None:
     }
     assert set(outputs.values()) == {"/d/p"}
     assert read_link(["a.o"], "/d", VALUES).output == "/d/a.out"
-
-
-def test_response_files_within_response_files(tmp_path: Path) -> None:
-    (tmp_path / "one").write_text("a @two d")
-    (tmp_path / "two").write_text("'b c'")
-    assert list(response_words(["x", "@one", "y"], str(tmp_path))) == ["x", "a", "b c", "d", "y"]
-    for number in range(20):
-        (tmp_path / str(number)).write_text(f"@{number + 1}")
-    assert list(response_words(["@0"], str(tmp_path))) == ["@16"]

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import os
-import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+from passpilot.plugin.response_files import expanded
 
-DEEPEST: Final = 16
-"""The deepest nesting of response files."""
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 COMPILING: Final = frozenset(
     (
@@ -94,27 +92,9 @@ class LinkCommand:
     output: str
 
 
-def read_link(arguments: Iterable[str], directory: str, values: frozenset[str]) -> LinkCommand:
+def read_link(arguments: Sequence[str], directory: str, values: frozenset[str]) -> LinkCommand:
     """Read the arguments of clang's driver; `values` are the options whose value is the next argument."""
-    return _Reader(directory, values).read(response_words(arguments, directory))
-
-
-def response_words(arguments: Iterable[str], directory: str, depth: int = 0) -> Iterator[str]:
-    """The arguments, with those in a response file in the place of `@FILE`."""
-    for argument in arguments:
-        words = _words(os.path.join(directory, argument[1:])) if argument.startswith("@") else None
-        if words is None or depth >= DEEPEST:
-            yield argument
-        else:
-            yield from response_words(words, directory, depth + 1)
-
-
-def _words(path: str) -> list[str] | None:
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return shlex.split(file.read())
-    except (OSError, ValueError):
-        return None
+    return _Reader(directory, values).read(expanded(arguments, directory))
 
 
 class _Reader:

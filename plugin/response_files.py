@@ -7,43 +7,40 @@ Source: llvm::cl::ExpansionContext and the tokenizers for GNU and Windows in LLV
 from __future__ import annotations
 
 import codecs
+import os
 
 TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Final
 
 BLANKS: Final = " \t\r\n"
 
 
-def expanded(arguments: Sequence[str], wanted: Callable[[str], bool]) -> list[str]:
+def expanded(
+    arguments: Sequence[str], directory: str = "", wanted: Callable[[str], bool] = os.path.isfile
+) -> list[str]:
     """The arguments with those in the response files, also nested ones, in the place of `@FILE`.
 
-    `@FILE` stays if `wanted` is false for the path, or if the file cannot be read or contains itself: clang
-    takes it as an input, or refuses it.
+    Paths are relative to `directory`, also those in the files. `@FILE` stays if `wanted` is false for it
+    or if the file cannot be read or contains itself: clang takes it as an input, or refuses it.
     """
     windows = False
     for argument in arguments:
         if argument in ("--rsp-quoting=posix", "--rsp-quoting=windows"):
             windows = argument.endswith("windows")
     split = windows_words if windows else gnu_words
-    return list(_expanded(arguments, wanted, split, ()))
 
+    def replaced(words: Iterable[str], within: tuple[str, ...]) -> Iterator[str]:
+        for word in words:
+            path = os.path.join(directory, word[1:])
+            text = _text(path) if word.startswith("@") and path not in within and wanted(path) else None
+            if text is None:
+                yield word.partition("\0")[0]
+            else:
+                yield from replaced(split(text), (*within, path))
 
-def _expanded(
-    arguments: Sequence[str],
-    wanted: Callable[[str], bool],
-    split: Callable[[str], list[str]],
-    within: tuple[str, ...],
-) -> Iterator[str]:
-    for argument in arguments:
-        path = argument[1:]
-        text = _text(path) if argument.startswith("@") and wanted(path) and path not in within else None
-        if text is None:
-            yield argument
-        else:
-            words = [word.partition("\0")[0] for word in split(text)]
-            yield from _expanded(words, wanted, split, (*within, path))
+    return list(replaced(arguments, ()))
 
 
 def _text(path: str) -> str | None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from passpilot.cli.cc.response_files import expanded
+from passpilot.plugin.response_files import expanded
 from tests.cli.cc.test_main import CALLS, NO, good, logs
 from tests.command import PASSPILOT
 
@@ -59,7 +58,7 @@ def test_random_files_are_split_as_clang_splits_them(
         Path(name).write_bytes(text.encode())
     arguments = [f"--rsp-quoting={quoting}", "-###", "--", *(f"@{name}" for name in names)]
     done = subprocess.run(["clang-22", *arguments], capture_output=True, check=False, timeout=60)
-    words = expanded(arguments, os.path.isfile)[3:]
+    words = expanded(arguments)[3:]
     said = "".join(f"clang-22: error: no such file or directory: '{word}'\n" for word in words)
     assert len(words) > 500
     assert said.encode() in done.stderr
@@ -81,17 +80,26 @@ def test_random_files_are_split_as_clang_splits_them(
 )
 def test_words(text: bytes, words: list[str], tmp_path: Path) -> None:
     (tmp_path / "args").write_bytes(text)
-    assert expanded(["x", f"@{tmp_path}/args", "y"], os.path.isfile) == ["x", *words, "y"]
+    assert expanded(["x", f"@{tmp_path}/args", "y"]) == ["x", *words, "y"]
 
 
 def test_nested_files_are_read_where_they_stand(tmp_path: Path) -> None:
     inner, outer, itself = tmp_path / "inner", tmp_path / "outer", tmp_path / "itself"
     inner.write_text("'-c'\n\"a b.c\"")
     outer.write_text(f"-O2 @{inner} -g")
-    words = expanded(["x", f"@{outer}", "@none", f"@{tmp_path}", "y"], os.path.isfile)
+    words = expanded(["x", f"@{outer}", "@none", f"@{tmp_path}", "y"])
     assert words == ["x", "-O2", "-c", "a b.c", "-g", "@none", f"@{tmp_path}", "y"]
     itself.write_text(f"-c @{itself} @{itself}")
-    assert expanded([f"@{itself}"], os.path.isfile) == ["-c", f"@{itself}", f"@{itself}"]
+    assert expanded([f"@{itself}"]) == ["-c", f"@{itself}", f"@{itself}"]
+
+
+def test_paths_are_relative_to_the_folder_of_the_command(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("a @two d")
+    (tmp_path / "two").write_text("'b c'")
+    assert expanded(["x", "@one", "y"], str(tmp_path)) == ["x", "a", "b c", "d", "y"]
+    for number in range(20):
+        (tmp_path / str(number)).write_text(f"@{number + 1}")
+    assert expanded(["@0"], str(tmp_path)) == ["@20"]
 
 
 @pytest.fixture
