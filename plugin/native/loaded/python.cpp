@@ -6,6 +6,7 @@
 #include <Python.h> // must come first; we use its types, not its functions
 
 #include "python.h"
+#include "runtime/environment.h"
 
 #include <algorithm>
 #include <atomic>
@@ -99,21 +100,6 @@ std::string connection(Messages &Report) {
       reinterpret_cast<size_t>(LibraryModule.Calls),
       reinterpret_cast<size_t>(&Report));
   return Text;
-}
-
-/// Adds \p Variable, a NAME=TEXT, to the environment unless the name is there.
-/// setenv() would free the old array, which other threads may be reading.
-void addVariable(const std::string &Variable) {
-  if (!environ || std::getenv(Variable.substr(0, Variable.find('=')).c_str()))
-    return;
-  size_t Count = 0;
-  while (environ[Count])
-    ++Count;
-  char **All = new char *[Count + 2]; // never freed, like the text
-  std::copy_n(environ, Count, All);
-  All[Count] = strdup(Variable.c_str());
-  All[Count + 1] = nullptr;
-  environ = All;
 }
 
 /// Finds the functions of the interpreter's library by name.

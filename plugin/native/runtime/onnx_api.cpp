@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "onnx_api.h"
+#include "environment.h"
 
 #include <dlfcn.h>
 #include <mutex>
@@ -20,6 +21,9 @@ const Api *Api::load(const std::string &Library, std::string &Error) {
   std::lock_guard<std::mutex> Lock(Mutex);
   if (Loaded)
     return Loaded;
+  // Read when the environment is made. Without it, onnxruntime writes an id of
+  // the device and events into the user's cache folder and sends them.
+  addVariable("ORT_DISABLE_TELEMETRY=1");
   void *Handle = dlopen(Library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!Handle) {
     Error = dlerror();
@@ -35,7 +39,10 @@ const Api *Api::load(const std::string &Library, std::string &Error) {
   New->Table = GetBase()->GetApi(ApiVersion);
   const int Fatal = 4; // the log level; errors are returned as statuses
   if (!New->Table ||
-      !New->ok(New->call<CreateEnv>(Fatal, "passpilot", &New->TheEnv), Error)) {
+      !New->ok(New->call<CreateEnv>(Fatal, "passpilot", &New->TheEnv), Error) ||
+      !New->ok(New->call<DisableTelemetryEvents>(
+                   static_cast<const Env *>(New->TheEnv)),
+               Error)) {
     delete New;
     return nullptr;
   }

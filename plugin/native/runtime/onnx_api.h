@@ -25,13 +25,14 @@ struct TensorInfo;
 struct Allocator;
 struct ModelMetadata;
 
-/// The version of the table that has all of these; every release since 1.1
+/// The version of the table that has all of these; every release since 1.5
 /// offers it.
-constexpr uint32_t ApiVersion = 2;
+constexpr uint32_t ApiVersion = 5;
 
 class Api {
 public:
-  /// Opens the library once per process; null with \p Error on failure.
+  /// Opens the library once per process, with its telemetry off; null with
+  /// \p Error on failure.
   static const Api *load(const std::string &Library, std::string &Error);
 
   template <size_t Place, typename R = Status *, typename... A>
@@ -42,6 +43,7 @@ public:
   enum Place : size_t {
     GetErrorMessage = 2,
     CreateEnv = 3,
+    DisableTelemetryEvents = 6,
     CreateSessionFromArray = 8,
     Run = 9,
     CreateSessionOptions = 10,
@@ -75,6 +77,7 @@ public:
     SessionGetModelMetadata = 111,
     ModelMetadataLookupCustomMetadataMap = 116,
     ReleaseModelMetadata = 118,
+    AddSessionConfigEntry = 130,
   };
 
   /// True if \p S is success; otherwise moves its text into \p Error.

@@ -9,6 +9,7 @@
 #include "text.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <vector>
 
 namespace passpilot {
@@ -30,7 +31,8 @@ public:
     A.call<Api::ReleaseMemoryInfo, void>(Memory);
   }
 
-  bool open(std::string_view Model);
+  /// \p Folder has the files that the model names, as for external data.
+  bool open(std::string_view Model, const std::string &Folder);
   bool bind(const std::vector<TensorSpec> &Offered,
             const ModelOptions &Options);
   bool evaluate(const void *const *In, void *Out) override {
@@ -81,7 +83,7 @@ private:
   bool describeResult(Batch &B);
 };
 
-bool OnnxRunner::open(std::string_view Model) {
+bool OnnxRunner::open(std::string_view Model, const std::string &Folder) {
   onnx::SessionOptions *Options = nullptr;
   if (!ok(A.call<Api::CreateSessionOptions>(&Options)))
     return false;
@@ -90,6 +92,9 @@ bool OnnxRunner::open(std::string_view Model) {
       ok(A.call<Api::SetIntraOpNumThreads>(Options, 1)) &&
       ok(A.call<Api::SetInterOpNumThreads>(Options, 1)) &&
       ok(A.call<Api::SetGraphOptimizationLevel>(Options, AllOptimizations)) &&
+      ok(A.call<Api::AddSessionConfigEntry>(
+          Options, "session.model_external_initializers_file_folder_path",
+          Folder.c_str())) &&
       ok(A.call<Api::CreateSessionFromArray>(
           A.env(), static_cast<const void *>(Model.data()), Model.size(),
           static_cast<const onnx::SessionOptions *>(Options), &Session)) &&
@@ -341,7 +346,8 @@ makeOnnxRunner(const std::string &Path, std::string_view Model,
   if (!A)
     return nullptr;
   auto R = std::make_unique<OnnxRunner>(*A, std::move(Output), D);
-  const bool Opened = R->open(Model);
+  const std::string Folder = std::filesystem::path(Path).parent_path();
+  const bool Opened = R->open(Model, Folder.empty() ? "." : Folder);
   if (Opened && R->bind(Offered, Options)) {
     R->nameWarning(Path);
     return R;

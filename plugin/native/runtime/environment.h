@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef PASSPILOT_RUNTIME_ENVIRONMENT_H
+#define PASSPILOT_RUNTIME_ENVIRONMENT_H
+
+#include <string>
+
+namespace passpilot {
+
+/// Adds \p Variable, a NAME=TEXT, to the environment unless the name is there.
+void addVariable(const std::string &Variable);
+
+} // namespace passpilot
+
+#endif
