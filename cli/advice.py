@@ -241,7 +241,7 @@ def _reached_point(command: str, name: str, *, searched: bool = False) -> str | 
     if name in HOOKED or command == "llc":
         return name if name in _reached_by(command) else None
     from passpilot.features.point import current_name, is_known
-    from passpilot.passes.points import search
+    from passpilot.passes.point_search import search
 
     found = current_name(name)
     return found if is_known(found) or (searched and search(found)) else None

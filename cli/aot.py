@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.parser import Parser, argument, flag, option, record, several
-from passpilot.passes.points import search_point
+from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.extras import needs
 from passpilot.plugin.files import write_file

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser, flag, option, record, several
 from passpilot.features.point import find_point, find_table
-from passpilot.passes.points import search_point
+from passpilot.passes.point_search import search_point
 from passpilot.plugin.load import load_file
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import SECONDS, Parser, argument, flag, option, record, several
-from passpilot.passes.points import search_point
+from passpilot.passes.point_search import search_point
 from passpilot.plugin.extras import needs
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.load import load_file

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from passpilot.passes.advisor import Advisor
-from passpilot.passes.points import search_point
+from passpilot.passes.point_search import search_point
 from passpilot.passes.site import context_of, describe_site
 from passpilot.plugin.errors import InputError
 from passpilot.runners.base import own_features

@@ -81,7 +81,7 @@ class ChosenPolicy:
             RunnerError: the runner cannot be made, or does not fit the decision point.
         """
         from passpilot.passes.advisor import advisor
-        from passpilot.passes.points import search_point
+        from passpilot.passes.point_search import search_point
         from passpilot.runners.spec import make_runner, shown
 
         if not self.spec.startswith("@"):  # messages name the runner; a folder is no name of one

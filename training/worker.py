@@ -19,7 +19,7 @@ from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.spec import by_name
 from passpilot.passes.advisor import advisor
-from passpilot.passes.points import search_point
+from passpilot.passes.point_search import search_point
 from passpilot.plugin.compile import llvm_options
 from passpilot.plugin.errors import AdviceError, Error
 from passpilot.plugin.load import load_file

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from passpilot.features.domain import Choice, Flag, Number
-from passpilot.passes.points import search_point
+from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import needs
 from passpilot.training.by_reward.training import RewardTraining

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
-from passpilot.passes.points import search_point
+from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import InputError
 from passpilot.training.by_reward.trials import TrialModule, Trials
 from passpilot.training.data.collection import collect, loose_modules

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from passpilot.passes.points import search_point
+from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import Error, InputError, UsageError
 from passpilot.plugin.files import make_folder, write_file
 from passpilot.plugin.load import load_file

@@ -20,7 +20,7 @@ import numpy as np
 from passpilot.features.catalogue import hooked
 from passpilot.features.log.reader import read_log
 from passpilot.passes.advisor import advisor
-from passpilot.passes.points import search_point
+from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import Error, InputError, restated
 from passpilot.plugin.files import read_regular
 from passpilot.plugin.module import Module

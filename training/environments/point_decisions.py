@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from passpilot.features.domain import Choice, Flag, Number
-from passpilot.passes.points import search_point
+from passpilot.passes.point_search import search_point
 from passpilot.plugin.extras import needs
 from passpilot.runners.base import own_features
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from passpilot.training.data.matrix import Arrangement, Floats
-    from passpilot.training.learning.graph import GraphBuilder
+    from passpilot.training.learning.export import GraphBuilder
     from passpilot.training.learning.network import RatingNetwork
 
 WEIGHTS: Final = "network.json"

@@ -12,7 +12,7 @@ from passpilot.features.domain import Choice, Flag
 from passpilot.plugin.errors import ModelError
 from passpilot.runners.onnx_session import onnx_session
 from passpilot.training.data.matrix import LARGEST, decide
-from passpilot.training.learning.graph import INPUT
+from passpilot.training.learning.export import INPUT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

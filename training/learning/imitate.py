@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 import numpy as np
 
-from passpilot.passes.points import search_point
+from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from passpilot.features.domain import Domain
     from passpilot.training.data.matrix import Examples, Floats
-    from passpilot.training.learning.graph import GraphBuilder
+    from passpilot.training.learning.export import GraphBuilder
 
     State = dict[str, NDArray[np.generic]]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from passpilot.training.data.matrix import Floats
-    from passpilot.training.learning.graph import GraphBuilder
+    from passpilot.training.learning.export import GraphBuilder
 
 
 class RatingNetwork(ABC):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from passpilot.training.data.matrix import Arrangement, Floats
-    from passpilot.training.learning.graph import GraphBuilder
+    from passpilot.training.learning.export import GraphBuilder
 
 
 @dataclass(slots=True)

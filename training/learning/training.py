@@ -18,8 +18,8 @@ from passpilot.training.learning.card import CARD
 from passpilot.training.learning.checkpoint import Checkpoint
 from passpilot.training.learning.curves import Curve
 from passpilot.training.learning.decision_network import WEIGHTS, DecisionNetwork
+from passpilot.training.learning.export import onnx_model
 from passpilot.training.learning.export_check import check_export
-from passpilot.training.learning.graph import onnx_model
 from passpilot.training.learning.toml_settings import toml_text
 
 if TYPE_CHECKING:

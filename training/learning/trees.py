@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from passpilot.plugin.extras import needs
-from passpilot.training.learning.graph import GraphBuilder, tree_attributes
+from passpilot.training.learning.export import GraphBuilder, tree_attributes
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # on a busy machine, threads that spin wait for ever
 with needs("train", "boosted trees"):

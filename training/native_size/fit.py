@@ -20,7 +20,7 @@ from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import needs
 from passpilot.plugin.files import write_file
-from passpilot.training.learning.graph import GraphBuilder, tree_attributes
+from passpilot.training.learning.export import GraphBuilder, tree_attributes
 from passpilot.training.native_size.functions import SHAPE
 from passpilot.training.native_size.model import HEAD, VOCABULARY
 

@@ -40,7 +40,7 @@ from passpilot.training.by_reward.trials import TrialModule, Trials, measured
 from passpilot.training.data.matrix import Arrangement
 from passpilot.training.data.normalization import FeatureStatistics
 from passpilot.training.learning.decision_network import DecisionNetwork
-from passpilot.training.learning.graph import onnx_model
+from passpilot.training.learning.export import onnx_model
 from passpilot.training.learning.learner import Scaling
 from passpilot.training.learning.network import Network
 from passpilot.training.machines.local import Machines

@@ -15,7 +15,7 @@ import pytest
 
 from passpilot.features.point import find_point, is_known
 from passpilot.passes.point_advisor import PointAdvisor
-from passpilot.passes.points import search, search_point
+from passpilot.passes.point_search import search, search_point
 from passpilot.plugin.errors import PeerError, RegistrationError, UsageError
 from passpilot.runners.remote import wire
 from tests.command import PASSPILOT

@@ -16,8 +16,8 @@ from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ModelError
 from passpilot.training.data.matrix import LARGEST, Arrangement, Examples
+from passpilot.training.learning.export import GraphBuilder, _below, _float_limits, onnx_model
 from passpilot.training.learning.export_check import OBSERVATIONS, ExportCheck, check_export
-from passpilot.training.learning.graph import GraphBuilder, _below, _float_limits, onnx_model
 from passpilot.training.learning.learner import Scaling
 from tests.training.learning.examples import arranged, decided
 
