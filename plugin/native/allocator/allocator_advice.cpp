@@ -239,6 +239,7 @@ size_t AllocatorAdvice::colour(const RangeChoices &C, bool Evicting,
   T.set(Co::ClassSize, classSize(C.Range));
   auto Names = [&] {
     std::vector<std::string> V;
+    V.reserve(C.Registers.size());
     for (const RegisterChoice &R : C.Registers)
       V.push_back(physicalName(F, R.Reg));
     return V;
@@ -274,6 +275,7 @@ size_t AllocatorAdvice::split(const RangeChoices &C) {
   T.set(Sp::Generation, C.Record.Generation);
   auto Names = [&] {
     std::vector<std::string> V;
+    V.reserve(C.Regions.size());
     for (const SplitRegion &R : C.Regions)
       V.push_back(R.name(*C.Live));
     return V;
