@@ -123,7 +123,10 @@ public:
 /// A parameter of a function in hosted/, as Python passes it.
 template <typename T, typename = void> struct Parameter {
   using Type = const std::decay_t<T> &;
-  static Type read(const Owner &, Type Value, const char *) { return Value; }
+  /// The binding's argument outlives the call.
+  static Type read(const Owner &, Type Value, const char *) {
+    return Value; // NOLINT(bugprone-return-const-ref-from-parameter)
+  }
 };
 template <> struct Parameter<llvm::StringRef> : Parameter<std::string> {};
 template <typename T> struct Parameter<T &, std::void_t<RefTo<T>>> {
