@@ -21,6 +21,7 @@ using onnx::TypePair;
 
 std::string namesOf(const std::vector<ModelTensor> &Tensors) {
   std::vector<std::string_view> Names;
+  Names.reserve(Tensors.size());
   for (const ModelTensor &T : Tensors)
     Names.push_back(T.Name);
   return joined(Names);

@@ -133,6 +133,7 @@ std::vector<std::string> cacheFolders() {
 
 std::string pointsOf(const PolicyRecipe &R) {
   std::vector<std::string_view> Points;
+  Points.reserve(R.Runners.size());
   for (const auto &[Point, Runner] : R.Runners)
     Points.push_back(Point);
   return Points.empty() ? "none" : joined(Points);
