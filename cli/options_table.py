@@ -104,7 +104,12 @@ def _limit(row: HookedPoint, limit: Limit) -> OptionRow:
 
 _STATISTICS: Final = "", "print decisions and times, and LLVM's statistics"
 _UNASKED: Final = "", "print what the advisors did, and why a runner was never asked"
-_TOLD: Final = "", "tell what the advisors did"
+
+
+def _in_plugins(value: str, text: str) -> Mapping[Door, tuple[str, str]]:
+    """The words of both plugins, whose options the C++ declares once."""
+    return {"plugin": (value, text), "mlir-plugin": (value, text)}
+
 
 TABLE: Final = (
     *map(_point, HOOKED.values()),
@@ -117,7 +122,7 @@ TABLE: Final = (
         wording={
             "compare": ("POINT=RUNNER", "compare RUNNER, asked at any decision point; may be repeated"),
             "llc": ("POINT=RUNNER", "ask RUNNER at a decision point"),
-            "plugin": ("POINT=RUNNER", "ask RUNNER at a decision point of any pass"),
+            **_in_plugins("POINT=RUNNER", "ask RUNNER at a decision point of any pass"),
         },
     ),
     OptionRow(
@@ -169,7 +174,7 @@ TABLE: Final = (
         wording={
             "compare": ("FOLDER", "keep the decision logs in FOLDER, one per module, contender and point"),
             "cc": ("FOLDER", "write every decision to a log in FOLDER, one per translation unit"),
-            "plugin": (
+            **_in_plugins(
                 "FILE",
                 "write every decision to a log; POINT=FILE for each of two advisors, "
                 "a folder for a log per module",
@@ -209,7 +214,12 @@ TABLE: Final = (
         "print decisions and times",
         (*COMPILING, "attach"),
         "flag",
-        wording={"opt": _STATISTICS, "llc": _STATISTICS, "cc": _UNASKED, "plugin": _TOLD},
+        wording={
+            "opt": _STATISTICS,
+            "llc": _STATISTICS,
+            "cc": _UNASKED,
+            **_in_plugins("", "print what the advisors did"),
+        },
     ),
     OptionRow("traceback", "", "show the whole traceback of an error in Python", ("cc",), "flag"),
 )

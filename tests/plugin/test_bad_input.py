@@ -163,7 +163,7 @@ def test_wrong_command_line(source: Path, tmp_path: Path, flags: tuple[str, ...]
 @pytest.mark.parametrize("timeout", ["0", "-1", "nan", "inf"])
 def test_wrong_timeout(source: Path, tmp_path: Path, timeout: str) -> None:
     line = refused(
-        "opt", source, "-O2", "--inline=const:1", f"--timeout={timeout}", "-o", "out.bc", cwd=tmp_path
+        "opt", source, "-O2", "--inline=const:1", f"--timeout={timeout}", "-o", "out.bc", cwd=tmp_path, code=2
     )
     assert "timeout" in line
 

@@ -27,12 +27,15 @@ bool readInteger(PyObject *Value, const Domain &D, Advice &A) {
   return true;
 }
 
-/// The Python number in a numpy scalar or an array of one element; an invalid
-/// object if there is none.
+/// The Python number in a numpy scalar or an array of one element, also one of
+/// the standard library; an invalid object if there is none.
 nb::object itemOf(PyObject *Value) {
   nb::object Item;
   if (PyObject_HasAttrString(Value, "item"))
     Item = nb::steal(PyObject_CallMethod(Value, "item", nullptr));
+  else if (PyObject_CheckBuffer(Value) && !PyBytes_Check(Value) &&
+           !PyByteArray_Check(Value) && PySequence_Size(Value) == 1)
+    Item = nb::steal(PySequence_GetItem(Value, 0));
   PyErr_Clear();
   return Item;
 }

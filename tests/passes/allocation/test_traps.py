@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import random
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -245,7 +246,7 @@ def test_a_view_belongs_to_the_thread_that_is_asked() -> None:
 
 
 def test_a_table_that_is_not_llvms_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evict, "FEATURES", evict.FEATURES[:-1])
+    monkeypatch.setattr(evict, "TABLE", replace(evict.TABLE, rows=evict.TABLE.rows[:-1]))
     with pytest.raises(SpecMismatchError, match=r"expected the features of LLVM 22 .*: progress;"):
         passpilot.EvictAdvisor("random:1")
 
