@@ -222,6 +222,31 @@ print(calls("-inline-threshold=-1000"), calls("-unroll-threshold=100"), calls("-
     assert first == second > third
 
 
+def test_refused_options_of_llvm_leave_the_accepted_ones(tmp_path: Path) -> None:
+    (tmp_path / "in.ll").write_bytes(IR)
+    code = """
+import sys
+import passpilot
+def calls():
+    module = passpilot.Module.read(sys.argv[1])
+    passpilot.optimize(module, "default<O2>")
+    return module.assembly().count(b"call void @leaf")
+def refused(*options, forget=()):
+    try:
+        passpilot.llvm_options(options, forget=forget)
+    except passpilot.errors.InputError:
+        return calls()
+print(calls(), refused("-inline-threshold=-1000", "-bogus"))
+passpilot.llvm_options(["-inline-threshold=-1000"])
+print(calls(), refused("-inline-threshold=225", "-bogus"), refused("-bogus", forget=["-inline-threshold"]))
+"""
+    done = run(code, tmp_path / "in.ll")
+    assert done.returncode == 0, done.stderr
+    plain, advised = (list(map(int, line.split())) for line in done.stdout.splitlines())
+    assert len(set(plain)) == len(set(advised)) == 1
+    assert plain[0] < advised[0]
+
+
 def test_an_option_of_llvm_is_forgotten(tmp_path: Path) -> None:
     """AMDGPU's back end ends a process in which `-regalloc` is given."""
     source = tmp_path / "in.ll"

@@ -122,29 +122,35 @@ withoutRepeats(const std::vector<std::string> &Earlier,
   return Kept;
 }
 
+/// Resets LLVM's options to their defaults and sets \p Arguments. Returns
+/// false, with some of them set, after an error.
+static bool parse(const std::vector<std::string> &Arguments, raw_ostream &OS) {
+  std::vector<const char *> Argv = {"passpilot"};
+  for (const std::string &A : Arguments)
+    Argv.push_back(A.c_str());
+  cl::ResetAllOptionOccurrences();
+  return cl::ParseCommandLineOptions(static_cast<int>(Argv.size()), Argv.data(),
+                                     "", &OS);
+}
+
 void parseOptions(const std::vector<std::string> &Arguments,
                   const std::vector<std::string> &Forgotten) {
   std::lock_guard<std::mutex> Lock(OptionsMutex);
   if (OptionUsers > OwnUses)
     throw InputError("LLVM options: expected no compilation on another thread, "
                      "got one, which reads them; set them before it begins");
-  // LLVM's parser resets all options to their defaults each time, so earlier
-  // options are passed again.
+  // The parser resets all options, so earlier ones are passed again.
   static std::vector<std::string> Accepted;
   std::vector<std::string> All =
       withoutRepeats(withoutRepeats(Accepted, Forgotten), Arguments);
   All.insert(All.end(), Arguments.begin(), Arguments.end());
-  std::vector<const char *> Argv = {"passpilot"};
-  for (const std::string &A : All)
-    Argv.push_back(A.c_str());
   std::string Errors;
   raw_string_ostream OS(Errors);
-  cl::ResetAllOptionOccurrences();
-  if (cl::ParseCommandLineOptions(static_cast<int>(Argv.size()), Argv.data(),
-                                  "", &OS)) {
+  if (parse(All, OS)) {
     Accepted = std::move(All);
     return;
   }
+  parse(Accepted, nulls());
   // Two lines: the complaint, which ends with this program's name, and a guess.
   auto [Complaint, Guess] = StringRef(OS.str()).trim().split('\n');
   Complaint.consume_front("passpilot: ");

@@ -9,6 +9,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -23,6 +24,13 @@ namespace {
 std::mutex Mutex; ///< for All
 llvm::DenseMap<MLIRContext *, std::weak_ptr<MLIRCompilation>> All;
 std::atomic<bool> Begun = false; ///< there has been a compilation
+
+/// Whether the process is mlir-opt or another tool of MlirOptMain(), which has
+/// this option. A program that embeds MLIR is not ours to end: errors are
+/// diagnostics of its context.
+bool isCommandLineTool() {
+  return llvm::cl::getRegisteredOptions().contains("split-input-file");
+}
 
 } // namespace
 
@@ -110,9 +118,10 @@ MLIRCompilation::~MLIRCompilation() {
   Context->getDiagEngine().eraseHandler(Handler);
   Messages Report;
   contained(Report, [&] { end(Report); });
-  if (!emitMessages(Report, UnknownLoc::get(Context)) && !Failed) {
-    // MLIR takes the compilation for a success, and is about to keep the
-    // output.
+  if (!emitMessages(Report, UnknownLoc::get(Context)) && !Failed &&
+      isCommandLineTool()) {
+    // The tool takes the compilation for a success, and is about to keep the
+    // output; no interface of MLIR's tells it of an error now.
     llvm::sys::RunInterruptHandlers();
     std::exit(1);
   }

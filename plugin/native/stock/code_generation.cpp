@@ -29,26 +29,26 @@ namespace {
 /// What a pipeline does with the options first, for a process without one.
 struct Preparation {
   StockPasses *Passes = nullptr;
-  bool Failed = false;
+  Messages Errors; ///< those of every compilation
 };
 
 /// Checks the options and loads the user's files, if no pipeline has: once per
-/// process. An error is one of the compilation of \p M.
-const Preparation &prepared(Module &M) {
+/// process.
+const Preparation &prepared() {
+  static const Preparation None;
   static Preparation P;
   static std::once_flag Once;
   if (optimizes())
-    return P;
+    return None;
   GivenUpGIL Given; // the first thread runs files in Python
-  std::call_once(Once, [&M] {
-    P.Failed |= !contained(M.getContext(), [](Messages &Report) {
+  std::call_once(Once, [] {
+    contained(P.Errors, [] {
       PassBuilder PB;
       Expected<StockPasses *> Passes = StockPasses::registerWith(PB);
-      P.Failed = !Passes;
       if (Passes)
         P.Passes = *Passes;
       else
-        Report.push_back({"error", toString(Passes.takeError())});
+        P.Errors.push_back({"error", toString(Passes.takeError())});
     });
   });
   return P;
@@ -114,10 +114,11 @@ private:
 
   bool doInitialization(Module &M) override {
     noteCodeGeneration();
-    Failed = prepared(M).Failed;
-    contained(M.getContext(), [&](Messages &Report) {
+    contained(M, [&](Messages &Report) {
       const std::string Text = advisedPasses();
-      if (!Failed && !Text.empty() && !hasFailed())
+      Report = prepared().Errors;
+      Failed = !Report.empty();
+      if (!Failed && !Text.empty() && !hasFailed(M))
         if (Error E = runPasses(M, Text, Report))
           Report.push_back({"error", toString(std::move(E))});
       if (optimizes())
@@ -131,11 +132,11 @@ private:
   bool doFinalization(Module &M) override {
     if (!Allocation && none_of(M, [](Function &F) { return !F.empty(); }))
       allocation(M); // nothing to ask about, but the log wants to be written
-    contained(M.getContext(), [&](Messages &Report) {
+    contained(M, [&](Messages &Report) {
       const bool Good = !Failed;
       if (!Allocation)
         warn(M, "emit", Report);
-      if (StockPasses *Passes = prepared(M).Passes; Passes && !optimizes()) {
+      if (StockPasses *Passes = prepared().Passes; Passes && !optimizes()) {
         warn(M, "optimize", Report);
         Passes->end(/*Good=*/true, Report);
       }
@@ -145,12 +146,13 @@ private:
     });
     Allocation.reset(); // the pass manager may run again
     Points.clear();
+    forgetFailure(M);
     return false;
   }
 
   void begin(Module &M) {
     std::map<std::string, Session *> Sessions;
-    Failed |= !contained(M.getContext(), [&](Messages &Report) {
+    Failed |= !contained(M, [&](Messages &Report) {
       for (const HookedPoint *P : pointsOf("emit"))
         if (!Failed && advised(P->Name))
           Sessions[P->Name] = begin(M, *P, Report);
@@ -174,7 +176,7 @@ private:
     S.OnFailure = [this, &M, &A] {
       Failed = true;
       A.Advisor->session().OnFailure = nullptr;
-      contained(M.getContext(),
+      contained(M,
                 [&](Messages &Texts) { finish(M, A, /*Good=*/true, Texts); });
     };
     return &S;
@@ -191,7 +193,7 @@ private:
   static void warn(Module &M, StringRef Function, Messages &Report) {
     for (const HookedPoint *P : pointsOf(Function))
       if ((Function == "emit" ? advised(P->Name) : advisedByChoice(P->Name)) &&
-          !prepared(M).Failed)
+          prepared().Errors.empty())
         Report.push_back(unaskedWarning(P->Name, advisorOptions(P->Name, M)));
   }
 };

@@ -5,6 +5,7 @@
 #include "../llvm/compat.h"
 #include "../loaded/refusal.h"
 #include "version.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Analysis/LazyCallGraph.h"
 #include "llvm/Analysis/LoopInfo.h"
@@ -18,6 +19,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <link.h>
+#include <mutex>
 
 using namespace llvm;
 
@@ -121,20 +123,40 @@ void onNewPassManager(void (*Call)()) {
     Passes->setCallback([Call](const std::string &) { Call(); });
 }
 
-void tell(LLVMContext &C, const Messages &Report) {
+static std::mutex FailedMutex;
+static DenseSet<const Module *> FailedModules;
+
+bool hasFailed(const Module &M) {
+  std::lock_guard<std::mutex> Lock(FailedMutex);
+  return FailedModules.contains(&M);
+}
+
+void forgetFailure(const Module &M) {
+  std::lock_guard<std::mutex> Lock(FailedMutex);
+  FailedModules.erase(&M);
+}
+
+void tell(LLVMContext &C, const Module *Of, const Messages &Report) {
   for (const Message &M : Report) {
-    if (M.isError())
+    if (M.isError()) {
       noteFailure();
+      std::lock_guard<std::mutex> Lock(FailedMutex);
+      FailedModules.insert(Of);
+    }
     C.diagnose(DiagnosticInfoGeneric(M.Text, severityOf(M)));
   }
 }
 
-bool contained(LLVMContext &C,
+bool contained(LLVMContext &C, const Module *Of,
                function_ref<void(Messages &Report)> Body) noexcept {
   Messages Report;
   const bool Good = contained(Report, [&] { Body(Report); });
-  tell(C, Report);
+  tell(C, Of, Report);
   return Good;
+}
+
+bool contained(Module &M, function_ref<void(Messages &Report)> Body) noexcept {
+  return contained(M.getContext(), &M, Body);
 }
 
 const Module *moduleOf(const Any &IR) {
@@ -157,7 +179,7 @@ void refusePipeline(PassBuilder &PB, const std::string &Text) {
       [Text, Done = false](StringRef, const Any &IR) mutable {
         const Module *M = moduleOf(IR);
         if (M && !std::exchange(Done, true))
-          tell(M->getContext(), {{"error", Text}});
+          tell(M->getContext(), M, {{"error", Text}});
       });
 }
 

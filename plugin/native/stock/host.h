@@ -32,13 +32,22 @@ std::string newPassManagerFlag();
 void onNewPassManager(void (*Call)());
 
 /// Reports messages as the tool does its own. An error ends the compilation
-/// with exit code 1 and no output, at once or when the tool notices it.
-void tell(llvm::LLVMContext &C, const Messages &Report);
+/// with exit code 1 and no output, at once or when the tool notices it. \p Of:
+/// the module that is being compiled, which may be gone.
+void tell(llvm::LLVMContext &C, const llvm::Module *Of, const Messages &Report);
 
 /// Calls \p Body and reports its messages. LLVM waits for it, so an exception
 /// becomes an error of the compilation, too. Returns whether there was none.
-bool contained(llvm::LLVMContext &C,
+bool contained(llvm::LLVMContext &C, const llvm::Module *Of,
                llvm::function_ref<void(Messages &Report)> Body) noexcept;
+bool contained(llvm::Module &M,
+               llvm::function_ref<void(Messages &Report)> Body) noexcept;
+
+/// Whether tell() has reported an error of this compilation of \p M.
+bool hasFailed(const llvm::Module &M);
+/// Call this when a compilation of \p M begins and when its code generation
+/// ends: the module, or another at its address, may be compiled again.
+void forgetFailure(const llvm::Module &M);
 
 /// The module of \p IR, which pass instrumentation passes as an Any.
 const llvm::Module *moduleOf(const llvm::Any &IR);

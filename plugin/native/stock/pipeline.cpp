@@ -56,7 +56,8 @@ public:
     Begun = &M;
     Failed = Reached = false;
     Context = &M.getContext();
-    Failed |= !contained(*Context, [&](Messages &Report) {
+    forgetFailure(M);
+    Failed |= !contained(M, [&](Messages &Report) {
       Name = M.getModuleIdentifier();
       if (const std::string Why = policy().refusal(M); !Why.empty()) {
         Report.push_back({"error", Why});
@@ -77,7 +78,7 @@ public:
     if (!Ended)
       return;
     Entry.reset();
-    contained(*Context, [&](Messages &Report) {
+    contained(*Context, Ended, [&](Messages &Report) {
       if (Inline)
         endAdvice(Ended, Report);
       Passes.end(!failed(), Report);
@@ -135,7 +136,7 @@ private:
     Failed = true;
     skipPasses();
     Inline->session().OnFailure = nullptr;
-    contained(*Context,
+    contained(*Context, Begun,
               [&](Messages &Report) { Inline->finish(true, Report); });
   }
 

@@ -109,7 +109,7 @@ Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB,
   S->Passes.First = firstElement();
   S->Passes.Resolve = [S](StringRef Element) { S->find(Element); };
   S->Passes.OnFailure = [S] {
-    contained(S->M->getContext(), [&](Messages &Report) {
+    contained(*S->M, [&](Messages &Report) {
       calls().Explain(&Report, S->address());
     });
   };
@@ -175,7 +175,7 @@ void StockPasses::begin(Module &Begun) {
     const AdvisorOptions O = advisorOptions(Point, *M);
     calls().Advise(&Report, address(), Point.c_str(), Runner.c_str(),
                    O.Log.c_str(), O.OnError.c_str(), O.Timeout);
-    tell(M->getContext(), Report);
+    tell(M->getContext(), M, Report);
   }
 }
 

@@ -33,6 +33,14 @@ def first(obs):
 
 def breaks(obs):
     raise ValueError("no idea")
+
+failures = []
+
+def breaks_once(obs):
+    if not failures:
+        failures.append(obs)
+        raise ValueError("no idea")
+    return False
 """
 PASSES: Final = """\
 from dataclasses import dataclass
@@ -307,3 +315,14 @@ def test_passes_and_failures_of_several_modules(host: Path, folder: Path, mode: 
     assert hosted(host, folder, mode, "load=passes.py", pipeline=pipeline) == ""
     for made in (folder / "objects").iterdir():
         assert b".text.unlikely." in made.read_bytes()
+
+
+@pytest.mark.parametrize("mode", ["again", "kept"])
+def test_later_modules_keep_their_passes_of_code_generation(host: Path, folder: Path, mode: str) -> None:
+    """A failure does not reach the modules that the process compiles later."""
+    (folder / "logs").mkdir()
+    options = ("inline=python:policy.py:breaks_once", "advise=advised-outliner=const:0", "log=logs")
+    failing = hosted(host, folder, mode, *options)
+    assert failing.count("error: inline advisor at ") == failing.count("error: ") == 1
+    logs = [name.split(".")[0] for name in files_in(folder / "logs") if "advised-outliner" in name]
+    assert sorted(logs) == ["in1", "in2"]
