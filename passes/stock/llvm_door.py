@@ -58,7 +58,7 @@ class _LoadedCompilation:
 
 
 _COMPILATIONS: Final[dict[int, _LoadedCompilation]] = {}
-"""The compilations by the address of the plugin's passes, which is never reused."""
+"""The compilations by the address of the plugin's passes, until these are destroyed."""
 
 
 def _compilation(address: int) -> _LoadedCompilation:
@@ -100,6 +100,11 @@ def _end_passes(tell: Teller, address: int, good: bool, stats: bool) -> None:
         _compilation(address).end(good=good, stats=stats)
 
 
+def _forget(tell: Teller, address: int) -> None:  # noqa: ARG001
+    if compilation := _COMPILATIONS.pop(address, None):
+        compilation.passes.end()
+
+
 def _make(
     point: str, runner: str, log: str | None, on_error: OnError, timeout: float, limit: float
 ) -> Advisor:
@@ -115,6 +120,7 @@ def connect(address: int, tell: Tell) -> None:
         (_advise, None, (c_size_t, TEXT, TEXT, TEXT, TEXT, c_double)),
         (_explain, None, (c_size_t,)),
         (_end_passes, None, (c_size_t, c_bool, c_bool)),
+        (_forget, None, (c_size_t,)),
     )
     loaded.connect(
         address, tell, load=lambda _, files: load(files), end=lambda _: end(), make=_make, more=more

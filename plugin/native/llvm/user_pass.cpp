@@ -70,9 +70,11 @@ std::optional<PassUnit> unitOf(const Any &IR) {
 template <typename UnitT, typename ManagerT, typename... ExtraT>
 class Held final : public detail::PassConcept<UnitT, ManagerT, ExtraT...> {
 public:
-  Held(UserPasses &All, UserPass &P) : All(All), P(P) {}
+  Held(UserPasses &All, UserPass &P)
+      : Owner(All.Owner.lock()), All(All), P(P) {}
 
 private:
+  const std::shared_ptr<void> Owner;
   UserPasses &All;
   UserPass &P;
 
@@ -182,7 +184,9 @@ template Error UserPasses::parse(PassBuilder &, LoopPassManager &, StringRef);
 void UserPasses::registerWith(PassBuilder &PB) {
   Builder = &PB;
   PB.registerAnalysisRegistrationCallback(
-      [this](ModuleAnalysisManager &AM) { Managers.Module = &AM; });
+      [this, Owned = Owner.lock()](ModuleAnalysisManager &AM) {
+        Managers.Module = &AM;
+      });
   PB.registerAnalysisRegistrationCallback(
       [this](CGSCCAnalysisManager &AM) { Managers.CGSCC = &AM; });
   PB.registerAnalysisRegistrationCallback(
@@ -244,8 +248,9 @@ bool UserPasses::skips(StringRef Pass, const Any &IR) const {
 /// Maintains Running, and skips passes: those in Skips, and all optional ones
 /// after a failure.
 void UserPasses::watch(PassInstrumentationCallbacks &PIC) {
-  PIC.registerShouldRunOptionalPassCallback([this, &PIC](StringRef Class,
-                                                         const Any &IR) {
+  const auto Owned = &PIC == Own ? nullptr : Owner.lock();
+  PIC.registerShouldRunOptionalPassCallback([this, &PIC, Owned](StringRef Class,
+                                                                const Any &IR) {
     return !Failure &&
            (Skips.empty() || !skips(PIC.getPassNameForClassName(Class), IR));
   });

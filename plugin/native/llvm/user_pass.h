@@ -19,6 +19,7 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -74,6 +75,11 @@ public:
   std::function<void()> OnFailure;
   /// The first element of the text that LLVM is parsing.
   std::string First;
+  /// What LLVM's builders, managers and instrumentation keep alive while they
+  /// refer to this object; empty if the caller outlives them.
+  std::weak_ptr<void> Owner;
+  /// The owner's instrumentation, which must not own the owner.
+  llvm::PassInstrumentationCallbacks *Own = nullptr;
 
   /// Lets \p PB parse the passes, and stores its managers. Call this before the
   /// analyses are registered with them.

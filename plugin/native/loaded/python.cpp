@@ -248,7 +248,7 @@ const PythonCalls *startedPython(Messages &Report) {
   return Started ? LibraryModule.Calls : nullptr;
 }
 
-bool pythonRuns() { return Started; }
+bool pythonRuns() { return Started && Interpreter(RTLD_DEFAULT).runs(); }
 
 std::string pluginFolder() {
   Dl_info Info;

@@ -28,7 +28,7 @@ namespace {
 
 /// What a pipeline does with the options first, for a process without one.
 struct Preparation {
-  StockPasses *Passes = nullptr;
+  std::shared_ptr<StockPasses> Passes;
   Messages Errors; ///< those of every compilation
 };
 
@@ -36,7 +36,7 @@ struct Preparation {
 /// process.
 const Preparation &prepared() {
   static const Preparation None;
-  static Preparation P;
+  static Preparation &P = *new Preparation; // not destroyed at exit
   static std::once_flag Once;
   if (optimizes())
     return None;
@@ -44,9 +44,9 @@ const Preparation &prepared() {
   std::call_once(Once, [] {
     contained(P.Errors, [] {
       PassBuilder PB;
-      Expected<StockPasses *> Passes = StockPasses::registerWith(PB);
+      auto Passes = StockPasses::registerWith(PB);
       if (Passes)
-        P.Passes = *Passes;
+        P.Passes = std::move(*Passes);
       else
         P.Errors.push_back({"error", toString(Passes.takeError())});
     });
@@ -136,7 +136,8 @@ private:
       const bool Good = !Failed;
       if (!Allocation)
         warn(M, "emit", Report);
-      if (StockPasses *Passes = prepared().Passes; Passes && !optimizes()) {
+      if (StockPasses *Passes = prepared().Passes.get();
+          Passes && !optimizes()) {
         warn(M, "optimize", Report);
         Passes->end(/*Good=*/true, Report);
       }

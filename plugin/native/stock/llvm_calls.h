@@ -23,6 +23,8 @@ struct LLVMCalls : AdvisorCalls {
   void (*Explain)(Messages *Teller, size_t Passes);
   /// Call this when the compilation has ended.
   void (*EndPasses)(Messages *Teller, size_t Passes, bool Good, bool Stats);
+  /// Call this before the passes are destroyed.
+  void (*Forget)(Messages *Teller, size_t Passes);
 };
 
 } // namespace passpilot

@@ -40,9 +40,9 @@ private:
 /// advisors are cached in them and refer to the session.
 class StockPipeline : public std::enable_shared_from_this<StockPipeline> {
 public:
-  StockPipeline(ModuleAnalysisManager &MAM, StockPasses &Passes,
+  StockPipeline(ModuleAnalysisManager &MAM, std::shared_ptr<StockPasses> All,
                 PassInstrumentationCallbacks *PIC)
-      : MAM(MAM), Passes(Passes), PIC(PIC) {}
+      : MAM(MAM), Shared(std::move(All)), Passes(*Shared), PIC(PIC) {}
   ~StockPipeline() { end(); }
   StockPipeline(const StockPipeline &) = delete;
 
@@ -109,6 +109,7 @@ public:
 
 private:
   ModuleAnalysisManager &MAM;
+  const std::shared_ptr<StockPasses> Shared;
   StockPasses &Passes;
   PassInstrumentationCallbacks *PIC; ///< outlives the managers, or null
   Module *Begun = nullptr;
@@ -225,10 +226,9 @@ static Error adviseBuilder(PassBuilder &PB) {
   auto Registered = StockPasses::registerWith(PB);
   if (!Registered)
     return Registered.takeError();
-  StockPasses &Passes = **Registered;
   auto Current = std::make_shared<std::weak_ptr<StockPipeline>>();
   PB.registerAnalysisRegistrationCallback(
-      [Current, &Passes,
+      [Current, Passes = std::move(*Registered),
        PIC = PB.getPassInstrumentationCallbacks()](ModuleAnalysisManager &MAM) {
         auto P = std::make_shared<StockPipeline>(MAM, Passes, PIC);
         *Current = P;

@@ -98,13 +98,22 @@ Error loadFiles() {
 
 } // namespace
 
-Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB,
-                                                  PassStage Stage) {
+StockPasses::~StockPasses() {
+  Messages Unheard;
+  if (Sought && pythonRuns())
+    contained(Unheard, [&] { calls().Forget(&Unheard, address()); });
+}
+
+Expected<std::shared_ptr<StockPasses>>
+StockPasses::registerWith(PassBuilder &PB, PassStage Stage) {
   if (Error E = checkOptions())
     return E;
   if (Error E = loadFiles())
     return E;
-  auto *S = new StockPasses;
+  const auto Shared = std::make_shared<StockPasses>();
+  StockPasses *const S = Shared.get();
+  S->Passes.Owner = Shared;
+  S->Passes.Own = &S->Watch;
   S->Stage = Stage;
   S->Passes.First = firstElement();
   S->Passes.Resolve = [S](StringRef Element) { S->find(Element); };
@@ -118,7 +127,7 @@ Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB,
     instrumentationOf(PB) = &S->Watch;
   S->Passes.registerWith(PB);
   if (Stage == PassStage::CodeGeneration)
-    return S;
+    return Shared;
   for (const auto &[Point, Text] : textsAt())
     if (Error E = S->Passes.at(PB, Point, Text))
       return createStringError("-passpilot-at=" + Point + ": " +
@@ -133,7 +142,7 @@ Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB,
                                Text + "': " + toString(std::move(E)));
     registerPipelineBehind(PB, Text);
   }
-  return S;
+  return Shared;
 }
 
 /// Adds the pass in Python that \p Element names, if any. LLVM calls this
@@ -144,7 +153,9 @@ void StockPasses::find(StringRef Element) {
     return;
   Messages Report;
   contained(Report, [&] {
-    if (const auto *Calls = python<LLVMCalls>(Report))
+    const auto *Calls = python<LLVMCalls>(Report);
+    Sought |= Calls != nullptr;
+    if (Calls)
       Calls->Find(&Report, address(), Element.str().c_str());
   });
   for (const Message &Line : Report)

@@ -20,9 +20,13 @@ enum class PassStage { Pipeline, CodeGeneration };
 /// The passes in Python that one pass builder's pipelines may name.
 class StockPasses {
 public:
-  /// Loads the user's files first. The result is never deleted: pass managers
-  /// refer to it and may outlive the builder.
-  static llvm::Expected<StockPasses *>
+  StockPasses() = default;
+  StockPasses(const StockPasses &) = delete;
+  ~StockPasses();
+
+  /// Loads the user's files first. The builder, pass managers and
+  /// instrumentation that refer to the result own it, too.
+  static llvm::Expected<std::shared_ptr<StockPasses>>
   registerWith(llvm::PassBuilder &PB, PassStage Stage = PassStage::Pipeline);
 
   /// As PB.parsePassPipeline().
@@ -42,6 +46,7 @@ private:
   llvm::Module *M = nullptr;
   PassStage Stage = PassStage::Pipeline;
   bool Used = false;         ///< a pass in Python was found
+  bool Sought = false;       ///< Python keeps something at address()
   llvm::StringSet<> Refused; ///< elements whose error was reported
 
   void find(llvm::StringRef Element);

@@ -326,3 +326,17 @@ def test_later_modules_keep_their_passes_of_code_generation(host: Path, folder: 
     assert failing.count("error: inline advisor at ") == failing.count("error: ") == 1
     logs = [name.split(".")[0] for name in files_in(folder / "logs") if "advised-outliner" in name]
     assert sorted(logs) == ["in1", "in2"]
+
+
+@pytest.mark.parametrize(
+    "pipeline", ["function(sroa)", "function(mark-cold{below=1})"], ids=["native", "python"]
+)
+def test_compilations_leave_no_memory_behind(
+    host: Path, folder: Path, pipeline: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONMALLOC", "malloc")  # so that its objects are counted
+    done = ran(
+        host, "flat", "objects", pipeline, "in0.bc", "--", "load=passes.py", cwd=folder, timeout=SECONDS
+    )
+    assert (done.code, done.err) == (0, "")
+    assert int(done.out) < 200 * 1000, "bytes of 1000 compilations"
