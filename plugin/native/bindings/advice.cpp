@@ -34,7 +34,8 @@ nb::object itemOf(PyObject *Value) {
   if (PyObject_HasAttrString(Value, "item"))
     Item = nb::steal(PyObject_CallMethod(Value, "item", nullptr));
   else if (PyObject_CheckBuffer(Value) && !PyBytes_Check(Value) &&
-           !PyByteArray_Check(Value) && PySequence_Size(Value) == 1)
+           !PyByteArray_Check(Value) && !PyMemoryView_Check(Value) &&
+           PySequence_Size(Value) == 1)
     Item = nb::steal(PySequence_GetItem(Value, 0));
   PyErr_Clear();
   return Item;
