@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.features.catalogue import emit_points
-from passpilot.plugin.errors import RunnerSpecError
+from passpilot.plugin import _core
+from passpilot.plugin.errors import InputError, RunnerSpecError
 from passpilot.plugin.module import utf8
 from passpilot.runners.policy.prepare import policy_record
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from passpilot.features.catalogue import Function
     from passpilot.passes.advisor import Advisor
-    from passpilot.plugin import _core
 
 BEHIND: Final = "optimizer-last"
 """The extension point behind a level's own pipeline."""
@@ -41,7 +41,8 @@ class ChosenPolicy:
         """Find a policy and choose its recipe.
 
         Raises:
-            Error: there is no such policy or recipe, or it is for another LLVM.
+            Error: there is no such policy or recipe, it is for another LLVM, or it has a pass that no
+                policy may name.
         """
         record = policy_record(utf8(f"{function}: policy", spec))
         recipe = record.recipe(spec)
@@ -52,6 +53,9 @@ class ChosenPolicy:
             if (point in late) == (function == "emit")
         }
         pipeline = recipe.pipeline if function == "optimize" else ""
+        if others := _core.other_passes(pipeline):
+            hint = "policies are data: load its code yourself, or leave it out"
+            raise InputError(f"{record.who()}: expected {_core.EXPECTED_PASS}, got {others[0]!r}; {hint}")
         return cls(spec, record, runners, pipeline, tuple(recipe.options))
 
     @classmethod

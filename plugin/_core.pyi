@@ -636,6 +636,11 @@ class NativeRunner:
 
     def switch_context(self, name: str) -> None: ...
 
+def read_decisions(path: bytes) -> list[tuple[bytes, list[tuple[bytes, bytes, int, bool, int]], bytes, list[str], list[tuple[bytes, list[str]]], list[bytes]]]:
+    """
+    The units of a decision file: their names, decisions about calls, pipelines, options, decisions about functions, and hashes.
+    """
+
 def decided_options(path: str, source: str) -> list[str]:
     """
     The options of code generation, as NAME or NAME=VALUE, that a decision file has for the module that was made of `source`.
@@ -674,6 +679,21 @@ class PolicyRecord:
     def runner(self, spec: str, point: str) -> str: ...
 
     def refusal(self, triple: str) -> str: ...
+
+def permitted_options() -> list[str]: ...
+
+def permitted_passes() -> list[str]: ...
+
+def permit_pass(name: str) -> None: ...
+
+def is_permitted_option(text: str) -> bool: ...
+
+def other_passes(pipeline: str) -> list[str]:
+    """The names in a pipeline that decision files and policies may not run."""
+
+EXPECTED_OPTION: str = ...
+
+EXPECTED_PASS: str = ...
 
 class SourceLocation:
     """A place in the source, from debug information."""

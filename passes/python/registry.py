@@ -78,6 +78,10 @@ class PassRegistry(Registry[PassDefinition]):
         """
         definition = _defined(kind, name, level, origin, required=required)
         self.add(name, definition)
+        if self.api == "passpilot.llvm":
+            from passpilot.plugin import _core
+
+            _core.permit_pass(name)  # decision files and policies may name it
         setattr(kind, self._mark, definition)
 
     def register(self, kind: object) -> None:

@@ -24,7 +24,9 @@
     runner = "default"
 
 All keys but `name`, `description`, `llvm`, `level` and `license` may be left out; without recipes there is
-one that has neither a pipeline nor options. `runner` is `default` or `const:N`.
+one that has neither a pipeline nor options. `runner` is `default` or `const:N`. The file is data:
+plugin/native/runtime/permitted.cpp lists the options and passes that it may name, beside passes that the user
+loads.
 
 `@NAME` is a policy of passpilot or of another distribution, which names the folder in the entry-point group
 `passpilot.policies`:
@@ -42,8 +44,10 @@ import os
 import re
 import tomllib
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from passpilot.plugin import _core
 from passpilot.plugin.errors import Error, InputError, RunnerSpecError
 from passpilot.plugin.files import read_regular
 from passpilot.plugin.toolchain import LEVELS
@@ -267,15 +271,25 @@ class _BundleReader:
     def __init__(self, folder: str, who: str) -> None:
         self._folder = folder
         self._who = who
+        self._text = ""
 
     def wrong(self, expected: str, got: str) -> InputError:
         hint = "docs/policies.md describes the file"
         return InputError(f"{self._who}: expected {expected}, got {got}; {hint}")
 
+    def _refused(self, expected: str, got: str) -> InputError:
+        """The error about a name in a recipe, with its line unless TOML spells it in another way."""
+        name = re.compile(rf"(?<![\w-]){re.escape(got)}(?![\w-])")
+        first = self._text.find("recipes")
+        found = name.search(self._text, first)
+        where = f"{FILE}:{self._text.count(chr(10), 0, found.start()) + 1}" if found else FILE
+        return self.wrong(f"{expected}, in {where}", repr(got))
+
     def table(self) -> Table:
         path = os.path.join(self._folder, FILE)
         try:
-            table = tomllib.loads(read_regular(path).decode())
+            self._text = read_regular(path).decode()
+            table = tomllib.loads(self._text)
         except OSError as error:
             raise self.wrong(f"a folder with {FILE}", f"{error.strerror}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -343,7 +357,23 @@ class _BundleReader:
             raise self.wrong("passes to run behind the level's own as pipeline", repr(pipeline))
         if not isinstance(options, list) or not all(_is_word(word, _OPTION) for word in options):
             raise self.wrong('options such as ["enable-machine-outliner=always"]', repr(options))
+        if others := [word for word in options if not _core.is_permitted_option(word)]:
+            raise self._refused(_core.EXPECTED_OPTION, others[0])
+        # Other names than LLVM's are of passes in Python, which may be loaded later; compilers check them.
+        if others := [name for name in _core.other_passes(pipeline) if not _may_be_python(name)]:
+            raise self._refused(_core.EXPECTED_PASS, others[0])
         return BundleRecipe({**shared, **self.points(row.get("points", {}))}, pipeline, tuple(options))
+
+
+def _may_be_python(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None and name not in _llvm_names()
+
+
+@cache
+def _llvm_names() -> frozenset[str]:
+    """The names of LLVM's passes and analyses, and words of its pipeline grammar that policies cannot use."""
+    rows = (line.strip() for line in _core.pass_names().splitlines() if line.startswith(" "))
+    return frozenset((*(row.partition("<")[0] for row in rows), "repeat", "devirt", "require", "coro-cond"))
 
 
 def _is_word(value: object, pattern: re.Pattern[str] = re.compile(r"[\w.-]+")) -> bool:

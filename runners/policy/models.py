@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes runner specs of a policy's models: native code, or else `onnx:`.
 
-The native code is in the policy's folder `compiled`, as in wheels, or in the user's cache. If it is in
-neither, the model is compiled, in a process of its own: the options and hooks of the compiler around us must
-not change the code, and a crash is no crash of the compiler.
+The native code is in the folder `compiled` of an installed policy, as in wheels, or in the user's cache. If
+it is in neither, the model is compiled, in a process of its own: the options and hooks of the compiler around
+us must not change the code, and a crash is no crash of the compiler.
 """
 
 from __future__ import annotations
@@ -99,7 +99,10 @@ def _read(bundle: PolicyBundle, row: PointPolicy) -> bytes:
 def _library(bundle: PolicyBundle, point: str, row: PointPolicy, data: bytes) -> tuple[str, str]:
     """The path of the compiled model; or nothing, and why there is none."""
     name = _file(point, row, data)
-    if os.path.isfile(path := os.path.join(bundle.folder, COMPILED, name)) or (path := cache.find(name)):
+    installed = bundle.spec.startswith("@")  # a folder that the user names is data, and libraries are code
+    if installed and os.path.isfile(path := os.path.join(bundle.folder, COMPILED, name)):
+        return path, ""
+    if path := cache.find(name):
         return path, ""
     if missing := [module for module in EXTRAS["aot"] if not _is_installed(module)]:
         return "", f"no {missing[0]}; run: {install('aot')}"

@@ -39,15 +39,20 @@ def test_one_is_prepared(tiny: Path, here: Path) -> None:
 
 
 def test_one_is_compiled_into_its_folder(tiny: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Libraries are code: they run if the policy is installed, not if the user names its folder."""
     folder = here / "mine"
     shutil.copytree(tiny, folder)
     text = text_of(passpilot("policies", folder, "--compile", cwd=here)).decode()
     [library] = (folder / "compiled").iterdir()
     assert f"\n  compiled: {library}\n" in text
     monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
-    text = text_of(passpilot("policies", folder, "--prepare", cwd=here)).decode()
+    install(here / "site", folder)
+    monkeypatch.setenv("PYTHONPATH", str(here / "site"))
+    text = text_of(passpilot("policies", "@tiny", "--prepare", cwd=here)).decode()
     assert f"\n  prepared: aot:{library}?as=logits\n" in text
     assert [path.suffix for path in (here / "cache/passpilot/policies").iterdir()] == [".policy"]
+    text = text_of(passpilot("policies", folder, "--prepare", cwd=here)).decode()
+    assert f"\n  prepared: aot:{here}/cache/passpilot/policies/{library.name}?as=logits\n" in text
 
 
 def test_help_has_an_example(tmp_path: Path) -> None:

@@ -147,12 +147,17 @@ def test_stock_tools_refuse_the_same(tiny: Path, here: Path) -> None:
 def test_a_wrong_pipeline_or_option(changed: Callable[[Change], Path], here: Path) -> None:
     folder = changed(lambda text: text.replace("gvn,", "gvnn,").replace("enable-machine-outliner", "no-such"))
     done = tool("opt", OZ, "calls.bc", "-o", "out.bc", cwd=here, PASSPILOT_POLICY=str(folder))
-    assert "expected an option of LLVM's, got 'no-such=always'" in done.err
+    assert "may set, in policy.toml:" in done.err
+    assert "got 'no-such=always'" in done.err
     text = (folder / FILE).read_text().replace("no-such", "enable-machine-outliner")
     (folder / FILE).write_text(text)
     done = tool("opt", OZ, "calls.bc", "-o", "out.bc", cwd=here, PASSPILOT_POLICY=str(folder))
-    assert "expected a pipeline, got 'function(gvnn," in done.err
-    assert "gvnn" in refused("opt", OZ, f"--policy={folder}", "calls.bc", "-o", "out.bc", cwd=here)
+    assert "or a pass of a --load file, got 'gvnn'; " in done.err
+    assert "got 'gvnn'; " in refused("opt", OZ, f"--policy={folder}", "calls.bc", "-o", "out.bc", cwd=here)
+    (folder / FILE).write_text(text.replace("gvnn,", "mergefunc,"))
+    done = tool("opt", OZ, "calls.bc", "-o", "out.bc", cwd=here, PASSPILOT_POLICY=str(folder))
+    assert "expected a pipeline, got 'function(mergefunc," in done.err
+    assert "mergefunc" in refused("opt", OZ, f"--policy={folder}", "calls.bc", "-o", "out.bc", cwd=here)
 
 
 def test_a_record_says_what_it_is_of(tiny: Path) -> None:

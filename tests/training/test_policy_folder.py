@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -15,6 +15,8 @@ from passpilot.plugin.errors import InputError
 from passpilot.runners.policy.bundle import features_digest
 from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoice, write_policy
 from tools.policies.formulas import split_priority
+
+OPTIONS: Final = ("disable-lsr", "tail-merge-size=3")
 
 
 def models(folder: Path) -> list[str]:
@@ -37,7 +39,7 @@ def test_models_are_copied_once_under_the_names_of_their_points(tmp_path: Path) 
     )
     recipes = [
         RecipeChoice(),
-        RecipeChoice("mergefunc", ("one", "two=3"), {"priority": PointChoice(second, options="as=value")}),
+        RecipeChoice("mergefunc", OPTIONS, {"priority": PointChoice(second, options="as=value")}),
         RecipeChoice(points={"priority": PointChoice(again), "inline": PointChoice(runner="const:0")}),
     ]
     made = write_policy(str(tmp_path / "out"), text, {"priority": PointChoice(first)}, recipes)
@@ -53,7 +55,7 @@ def test_models_are_copied_once_under_the_names_of_their_points(tmp_path: Path) 
         "priority": {"model": "priority.onnx", "features": features, "sha256": digests["priority.onnx"]}
     }
     assert raw["recipes"][0] == {}
-    assert (raw["recipes"][1]["pipeline"], raw["recipes"][1]["options"]) == ("mergefunc", ["one", "two=3"])
+    assert (raw["recipes"][1]["pipeline"], raw["recipes"][1]["options"]) == ("mergefunc", [*OPTIONS])
     other = raw["recipes"][1]["points"]["priority"]
     assert (other["model"], other["options"]) == ("priority.2.onnx", "as=value")
     assert other["sha256"] == digests["priority.2.onnx"]

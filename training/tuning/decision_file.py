@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Decision files: what `passpilot tune` found, as text that a person can read, merge and commit.
 
-The grammar is in plugin/native/runtime/decision_file.h, which reads the file in compilers.
+The grammar is in plugin/native/runtime/decision_file.h, whose reader is that of compilers and of this module.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import unquote
 
-from passpilot.plugin.errors import InputError
-from passpilot.plugin.files import read_regular, write_file
+from passpilot.plugin import _core
+from passpilot.plugin.files import write_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,16 +25,6 @@ SIZES: Final = ("minsize", "optsize", "speed")
 """The size levels of functions."""
 
 _ODD: Final = re.compile(r"[\x00-\x20%\x7f-\xff]")
-_WORD: Final = rf"(?:{'|'.join(SIZES)}|nooutline|unroll=(?:[1-9]|[1-5]\d|6[0-4]))"
-_NAME: Final = "(?:[^ %]|%[0-9A-Fa-f]{2})+"
-_LINE: Final = re.compile(
-    rf"inline (?P<number>[1-9]\d*) (?P<inlined>yes|no) (?P<caller>{_NAME}) (?P<callee>{_NAME})"
-    r"(?: (?P<bytes>\d+))?"
-    r"|pipeline (?P<pipeline>.+)"
-    r"|option (?P<option>\S+)"
-    rf"|function (?P<function>{_NAME}) (?P<words>{_WORD}(?: {_WORD})*)"
-    r"|searched (?P<searched>.+)"
-)
 
 
 def word_kind(word: str) -> str:
@@ -75,30 +65,6 @@ class UnitDecisions:
     notes: Sequence[str] = ()
     """Comments for people, such as the sizes before and after."""
 
-    def add(self, line: re.Match[str]) -> bool:
-        """Take a line of a file; false if it contradicts itself or an earlier one."""
-        if line["number"]:
-            call = CallKey(_plain(line["caller"]), _plain(line["callee"]), int(line["number"]))
-            if call in self.inline:
-                return False
-            self.inline[call] = line["inlined"] == "yes"
-            if line["bytes"]:
-                self.gains[call] = int(line["bytes"])
-        elif line["pipeline"]:
-            if self.pipeline:
-                return False
-            self.pipeline = line["pipeline"]
-        elif line["function"]:
-            name, words = _plain(line["function"]), tuple(line["words"].split(" "))
-            if name in self.functions or len(set(map(word_kind, words))) < len(words):
-                return False
-            self.functions[name] = words
-        elif line["option"]:
-            self.options = [*self.options, line["option"]]
-        else:
-            self.searched |= set(line["searched"].split())
-        return True
-
 
 def write_decisions(path: str, units: Sequence[UnitDecisions], notes: Sequence[str] = ()) -> None:
     """Write a decision file; it appears whole or not at all.
@@ -130,30 +96,25 @@ def read_decisions(path: str) -> list[UnitDecisions]:
     """Read a decision file, without its comments.
 
     Raises:
-        InputError: the file cannot be read, or a line is not a decision.
+        InputError: the file cannot be read, or a line is not a decision, or names an option or a pass that
+            is not permitted.
     """
-    try:
-        text = read_regular(path).decode("utf-8", "surrogateescape")
-    except OSError as error:
-        msg = f"decisions {path}: expected a file that can be read, got: {error.strerror}"
-        raise InputError(msg) from error
-    units: list[UnitDecisions] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if number == 1:
-            if line != HEAD:
-                raise _wrong(path, number, f'"{HEAD}"', line)
-        elif line.startswith("unit "):
-            units.append(UnitDecisions(line.removeprefix("unit ")))
-        elif line and not line.startswith("#"):
-            found = _LINE.fullmatch(line)
-            if not units or not found or not units[-1].add(found):
-                raise _wrong(path, number, "a decision", line)
-    return units
-
-
-def _wrong(path: str, number: int, expected: str, got: str) -> InputError:
-    hint = "make the file with `passpilot tune`"
-    return InputError(f"decisions {path}:{number}: expected {expected}, got {got[:80]!r}; {hint}")
+    return [
+        UnitDecisions(
+            _text(name),
+            {CallKey(_text(caller), _text(callee), number): yes for caller, callee, number, yes, _ in calls},
+            _text(pipeline),
+            options,
+            {_text(function): tuple(words) for function, words in functions},
+            {
+                CallKey(_text(caller), _text(callee), number): size
+                for caller, callee, number, _, size in calls
+                if size
+            },
+            frozenset(map(_text, searched)),
+        )
+        for name, calls, pipeline, options, functions, searched in _core.read_decisions(os.fsencode(path))
+    ]
 
 
 def _escaped(name: str) -> str:
@@ -161,5 +122,5 @@ def _escaped(name: str) -> str:
     return _ODD.sub(lambda odd: f"%{ord(odd[0]):02X}", text)
 
 
-def _plain(text: str) -> str:
-    return unquote(text, errors="surrogateescape")
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

@@ -3,6 +3,7 @@
 #include "core.h"
 #include "python_error.h"
 
+#include "../runtime/permitted.h"
 #include "../runtime/policy_record.h"
 
 namespace passpilot {
@@ -49,6 +50,15 @@ void bindPolicy(nb::module_ &M) {
           },
           nb::arg("spec"), nb::arg("point"))
       .def("refusal", &PolicyRecord::refusal, nb::arg("triple"));
+  M.def("permitted_options", [] { return permittedOptions(); });
+  M.def("permitted_passes", [] { return permittedPasses(); });
+  M.def("permit_pass", &permitPass, nb::arg("name"));
+  M.def("is_permitted_option", &isPermittedOption, nb::arg("text"));
+  M.def(
+      "other_passes", &otherPasses, nb::arg("pipeline"),
+      "The names in a pipeline that decision files and policies may not run.");
+  M.attr("EXPECTED_OPTION") = ExpectedOption;
+  M.attr("EXPECTED_PASS") = ExpectedPass;
 }
 
 } // namespace passpilot

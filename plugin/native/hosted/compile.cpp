@@ -114,6 +114,8 @@ public:
         throwInput("--at " + Point, std::move(E));
     if (!O.Behind.empty()) {
       ModulePassManager Trial;
+      if (Error E = checkPermitted(O.Behind))
+        throwInput("--policy", std::move(E));
       if (Error E = Passes.parse(PB, Trial, O.Behind))
         throwInput("--policy", std::move(E));
       registerPipelineBehind(PB, O.Behind);

@@ -2,6 +2,7 @@
 
 #include "decisions.h"
 
+#include "../runtime/permitted.h"
 #include "llvm_options.h"
 
 #include "llvm/Analysis/LoopInfo.h"
@@ -160,6 +161,16 @@ void registerDecisions(PassBuilder &PB, UnitDecisions Decided) {
   const FindUnit Find = [All](const Module &) { return All.get(); };
   registerFunctions(PB, Find);
   registerUnits(PB, Find, /*GeneratesCode=*/false);
+}
+
+Error checkPermitted(StringRef Pipeline) {
+  const auto Others = otherPasses(Pipeline);
+  return Others.empty()
+             ? Error::success()
+             : createStringError(Twine("expected ") + ExpectedPass + ", got '" +
+                                 Others[0] +
+                                 "'; policies are data: load its code "
+                                 "yourself, or leave it out");
 }
 
 void registerPipelineBehind(PassBuilder &PB, const std::string &Text) {

@@ -21,6 +21,9 @@ llvm::Error registerDecisions(llvm::PassBuilder &PB, const std::string &Path,
 /// Applies \p Decided to every module; the caller sets LLVM's options.
 void registerDecisions(llvm::PassBuilder &PB, UnitDecisions Decided);
 
+/// Refuses a pipeline of a policy that has a pass which is not permitted.
+llvm::Error checkPermitted(llvm::StringRef Pipeline);
+
 /// Lets the pipelines of \p PB end with \p Text, which it can parse.
 void registerPipelineBehind(llvm::PassBuilder &PB, const std::string &Text);
 

@@ -4,6 +4,7 @@
 
 #include "decision_log.h"
 #include "input_file.h"
+#include "permitted.h"
 #include "text.h"
 
 #include <algorithm>
@@ -40,45 +41,94 @@ std::optional<bool> answer(std::string_view Word) {
   return Word == "no" ? std::optional(false) : std::nullopt;
 }
 
-/// Reads a name and the words about this function; false if they are wrong.
-bool readFunction(std::string_view Line, UnitDecisions &U) {
-  const auto Name = unescaped(take(Line, ' '));
-  if (!Name || Line.empty())
-    return false;
-  FunctionDecisions D;
-  while (!Line.empty())
-    if (!D.add(take(Line, ' ')))
-      return false;
-  return U.Functions.emplace(*Name, D).second;
+/// A number from 1 on, without zeros before it; nothing if it is none.
+std::optional<unsigned> count(std::string_view Digits) {
+  const auto Number = number<unsigned>(Digits);
+  return Number && Digits[0] != '0' ? Number : std::nullopt;
 }
 
-/// Reads the line of a unit's decision; returns false if it is none.
-bool readDecision(std::string_view Line, UnitDecisions &U) {
-  const std::string_view Kind = take(Line, ' ');
-  if (Kind == "pipeline") {
-    const bool Good = U.Pipeline.empty() && !Line.empty();
-    U.Pipeline = Line;
-    return Good;
+/// The words of a line between single blanks; none if one is empty.
+std::vector<std::string_view> wordsOf(std::string_view Line) {
+  std::vector<std::string_view> Words;
+  for (size_t Begin = 0, End = 0; End < Line.size(); Begin = End + 1) {
+    End = std::min(Line.find(' ', Begin), Line.size());
+    if (Begin == End)
+      return {};
+    Words.push_back(Line.substr(Begin, End - Begin));
+    if (End + 1 == Line.size())
+      return {};
   }
-  if (Kind == "inline") {
-    const auto Number = number<unsigned>(take(Line, ' '));
-    const auto Yes = answer(take(Line, ' '));
-    const auto Caller = unescaped(take(Line, ' '));
-    const auto Callee = unescaped(take(Line, ' '));
-    const auto Bytes = Line.empty() ? 0 : number<unsigned>(Line);
-    if (!Number || !*Number || !Yes || !Caller || !Callee || !Bytes)
+  return Words;
+}
+
+/// What is wrong with a line.
+struct Mistake {
+  std::string Expected = "a decision", Got;
+  const char *Hint = "make the file with `passpilot tune`";
+};
+
+constexpr const char *DataHint =
+    "decision files are data: give it to the compiler yourself";
+
+using Words = std::vector<std::string_view>;
+
+/// Reads the words about a function; false if they are wrong.
+bool readFunction(const Words &W, UnitDecisions &U) {
+  const auto Name = W.size() > 2 ? unescaped(W[1]) : std::nullopt;
+  if (!Name)
+    return false;
+  FunctionDecisions D;
+  for (size_t I = 2; I < W.size(); ++I) {
+    if (!D.add(W[I]))
       return false;
-    return U.Inline[{*Caller, *Callee}]
-        .emplace(*Number, InlineDecision{*Yes, *Bytes})
-        .second;
+    D.Words.emplace_back(W[I]);
   }
-  if (Kind == "searched")
-    return true;
-  if (Kind == "option") {
-    U.Options.emplace_back(Line);
-    return !Line.empty();
+  return U.Functions.emplace(*Name, std::move(D)).second;
+}
+
+/// Reads an answer to the inliner; false if it is none.
+bool readInline(const Words &W, UnitDecisions &U) {
+  if (W.size() != 5 && W.size() != 6)
+    return false;
+  const auto Number = count(W[1]);
+  const auto Yes = answer(W[2]);
+  const auto Caller = unescaped(W[3]), Callee = unescaped(W[4]);
+  const auto Bytes = W.size() == 5 ? 0 : number<unsigned>(W[5]);
+  if (!Number || !Yes || !Caller || !Callee || !Bytes)
+    return false;
+  return U.Inline[{*Caller, *Callee}]
+      .emplace(*Number, InlineDecision{*Yes, *Bytes})
+      .second;
+}
+
+/// Reads the line of a unit's decision; returns what is wrong with it.
+std::optional<Mistake> readDecision(std::string_view Line, UnitDecisions &U) {
+  const std::string_view Kind = Line.substr(0, Line.find(' '));
+  const std::string_view Rest =
+      Line.substr(std::min(Line.size(), Kind.size() + 1));
+  const Words W = wordsOf(Line);
+  bool Good = false;
+  if (Kind == "pipeline") {
+    if (const auto Others = otherPasses(Rest); !Others.empty())
+      return Mistake{ExpectedPass, Others[0], DataHint};
+    Good = U.Pipeline.empty() && !Rest.empty();
+    U.Pipeline = Rest;
+  } else if (Kind == "option") {
+    Good = W.size() == 2;
+    if (Good && !isPermittedOption(Rest))
+      return Mistake{ExpectedOption, std::string(Rest), DataHint};
+    U.Options.emplace_back(Rest);
+  } else if (Kind == "inline") {
+    Good = readInline(W, U);
+  } else if (Kind == "function") {
+    Good = readFunction(W, U);
+  } else if (Kind == "searched") {
+    Good = W.size() > 1;
+    for (size_t I = 1; I < W.size(); ++I)
+      U.Searched.emplace_back(W[I]);
   }
-  return Kind == "function" && readFunction(Line, U);
+  return Good ? std::nullopt
+              : std::optional(Mistake{"a decision", std::string(Line)});
 }
 
 /// The number of path components at the end that are equal.
@@ -165,9 +215,8 @@ bool FunctionDecisions::add(std::string_view Word) {
     return std::exchange(Size, Word).empty();
   if (take(Word, '=') != "unroll")
     return false;
-  const auto Factor = number<unsigned>(Word);
-  return Factor && *Factor >= 1 && *Factor <= MaxUnroll &&
-         !std::exchange(Unroll, *Factor);
+  const auto Factor = count(Word);
+  return Factor && *Factor <= MaxUnroll && !std::exchange(Unroll, *Factor);
 }
 
 const FunctionDecisions *UnitDecisions::function(std::string_view Which) const {
@@ -188,25 +237,25 @@ std::optional<DecisionFile> DecisionFile::read(const std::string &Path,
   }
   DecisionFile F;
   std::string_view Rest = *Text;
-  for (unsigned Number = 1; !Rest.empty(); ++Number) {
+  for (unsigned Number = 1; Number == 1 || !Rest.empty(); ++Number) {
     std::string_view Line = Rest.substr(0, Rest.find('\n'));
     Rest.remove_prefix(std::min(Rest.size(), Line.size() + 1));
-    bool Good = true;
+    std::optional<Mistake> Wrong;
     if (Number == 1) {
-      Good = Line == Head;
+      if (Line != Head)
+        Wrong = Mistake{"\"" + std::string(Head) + "\"", std::string(Line)};
     } else if (Line.empty() || Line[0] == '#') {
       continue;
     } else if (Line.substr(0, 5) == "unit ") {
       F.Units.emplace_back().Name = Line.substr(5);
     } else {
-      Good = !F.Units.empty() && readDecision(Line, F.Units.back());
+      Wrong = F.Units.empty() ? Mistake{"a decision", std::string(Line)}
+                              : readDecision(Line, F.Units.back());
     }
-    if (!Good) {
+    if (Wrong) {
       Error = "decisions " + Path + ":" + std::to_string(Number) +
-              ": expected " +
-              (Number == 1 ? "\"" + std::string(Head) + "\"" : "a decision") +
-              ", got \"" + std::string(Line.substr(0, 80)) +
-              "\"; make the file with `passpilot tune`";
+              ": expected " + Wrong->Expected + ", got \"" +
+              Wrong->Got.substr(0, 80) + "\"; " + Wrong->Hint;
       return std::nullopt;
     }
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Decision files: what `passpilot tune` found, for a build to apply. Text, one
-// decision per line; training/tuning/decision_file.py writes them.
+// decision per line; training/tuning/decision_file.py writes them. This is
+// their only reader, for Python, too.
 //
 //   passpilot decisions 1
 //   # any comment
@@ -15,8 +16,9 @@
 //   searched 1f0a63b2 90cc27de            hashes of the functions that the
 //                                         search saw, for the next search
 //
-// A blank, '%' or control character of a name is %XX. Other words at the start
-// of a line are an error.
+// Words are separated by single blanks. A blank, '%' or control character of a
+// name is %XX. Other words at the start of a line are an error, and so are
+// passes and options that are not in permitted.h: the file is data.
 
 #ifndef PASSPILOT_RUNTIME_DECISION_FILE_H
 #define PASSPILOT_RUNTIME_DECISION_FILE_H
@@ -43,6 +45,7 @@ struct FunctionDecisions {
   std::string Size;    ///< minsize, optsize or speed; empty for as it was
   unsigned Unroll = 0; ///< innermost loops by this factor; 0 for LLVM's
   bool NoOutline = false;
+  std::vector<std::string> Words; ///< as the file has them
 
   /// Adds a word of a decision file; false if it is none.
   bool add(std::string_view Word);
@@ -57,6 +60,7 @@ struct UnitDecisions {
   std::string Pipeline; ///< runs behind the level's own; may be empty
   std::vector<std::string> Options; ///< of code generation: NAME or NAME=VALUE
   std::map<std::string, FunctionDecisions, std::less<>> Functions;
+  std::vector<std::string> Searched; ///< hashes of functions
 
   /// What is decided for a function: by its name, or by "*"; null for nothing.
   const FunctionDecisions *function(std::string_view Which) const;
@@ -71,6 +75,7 @@ public:
   /// If no unit has this name, the one whose path ends most alike counts, if it
   /// is a file of the same name and the only such.
   const UnitDecisions *find(std::string_view Source) const;
+  const std::vector<UnitDecisions> &units() const { return Units; }
 
 private:
   std::vector<UnitDecisions> Units;

@@ -4,6 +4,7 @@
 
 #include "hash.h"
 #include "input_file.h"
+#include "permitted.h"
 #include "text.h"
 
 #include <algorithm>
@@ -36,9 +37,10 @@ bool readRecipe(std::string_view Kind, std::string_view Rest, PolicyRecipe &R) {
     R.Pipeline = Rest;
     return Good;
   }
-  if (Kind == "option")
-    R.Options.emplace_back(Rest);
-  return Kind == "option" && !Rest.empty();
+  if (Kind != "option" || !isPermittedOption(Rest))
+    return false;
+  R.Options.emplace_back(Rest);
+  return true;
 }
 
 /// Reads a line; returns false if it is none.

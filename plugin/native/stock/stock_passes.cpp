@@ -137,6 +137,8 @@ StockPasses::registerWith(PassBuilder &PB, PassStage Stage) {
       return E;
   if (const std::string Text = pipelineBehind(); !Text.empty()) {
     ModulePassManager Trial;
+    if (Error E = checkPermitted(Text))
+      return createStringError(policy().who() + ": " + toString(std::move(E)));
     if (Error E = S->Passes.parse(PB, Trial, Text))
       return createStringError(policy().who() + ": expected a pipeline, got '" +
                                Text + "': " + toString(std::move(E)));

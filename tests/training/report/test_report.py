@@ -153,7 +153,13 @@ def test_a_decision_file(tmp_path: Path) -> None:
     path = tmp_path / "p.decisions"
     calls = {CallKey("main", "f", 2): False, CallKey("main", "g", 1): True}
     units = [
-        UnitDecisions("a.c", calls, "mergefunc", ["no-lsr"], notes=[".text 500 -> 450 bytes, 2 of 9 calls"]),
+        UnitDecisions(
+            "a.c",
+            calls,
+            "mergefunc",
+            ["disable-lsr"],
+            notes=[".text 500 -> 450 bytes, 2 of 9 calls"],
+        ),
         UnitDecisions("b.c"),
     ]
     write_decisions(str(path), units, [".text 900 -> 850 bytes"])
@@ -164,7 +170,8 @@ def test_a_decision_file(tmp_path: Path) -> None:
     assert column(run, "number") == [2, 1]
     assert (tuned["start"], tuned["text"], tuned["curve"]) == (900, 850, [])
     assert tuned["units"][0] == {
-        "name": "a.c", "start": 500, "text": 450, "calls": 2, "pipeline": "mergefunc", "options": "no-lsr"
+        "name": "a.c", "start": 500, "text": 450, "calls": 2, "pipeline": "mergefunc",
+        "options": "disable-lsr",
     }  # fmt: skip
     assert "start" not in tuned["units"][1]
 

@@ -109,7 +109,7 @@ def test_the_calls_of_all_units_of_a_decision_file(tmp_path: Path) -> None:
     units = [
         UnitDecisions("a.c", first, notes=notes),
         UnitDecisions("none.c"),
-        UnitDecisions("b.c", {CallKey("h", "f", 1): False}, options=["one", "two"]),
+        UnitDecisions("b.c", {CallKey("h", "f", 1): False}, options=["disable-lsr", "tail-merge-size=2"]),
     ]
     write_decisions(str(path), units)
     data = reported(path)
@@ -133,7 +133,7 @@ def test_the_calls_of_all_units_of_a_decision_file(tmp_path: Path) -> None:
     assert tuned["units"] == [
         {"name": "a.c", "start": 50, "text": 40, "calls": 3},
         {"name": "none.c", "calls": 0},
-        {"name": "b.c", "calls": 1, "options": "one two"},
+        {"name": "b.c", "calls": 1, "options": "disable-lsr tail-merge-size=2"},
     ]
 
 

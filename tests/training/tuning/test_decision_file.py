@@ -211,15 +211,3 @@ def test_an_option_of_the_users_wins(tmp_path: Path) -> None:
     made = {name: (tmp_path / f"{name}.o").read_bytes() for name in ("cc", "llc", "own", "decided")}
     outlined = [name for name, code in made.items() if b"OUTLINED_FUNCTION" in code]
     assert outlined == ["decided"]
-
-
-def test_an_option_that_llvm_does_not_know(tmp_path: Path) -> None:
-    (tmp_path / "a.c").write_text(REPEATED)
-    path = written(tmp_path, "unit a.c", "option outline-much")
-    error = command("cc", "-Oz", "-c", "a.c", f"--decisions={path}", "-o", "a.o", cwd=tmp_path)
-    assert error.code == 1
-    assert "decisions for a.c: expected an option of LLVM's, got 'outline-much'" in error.err
-    assert not (tmp_path / "a.o").exists()
-    assert command("cc", "-Oz", "-c", "a.c", "-emit-llvm", "-o", "a.bc", cwd=tmp_path).code == 0
-    told = refused("llc", "a.bc", f"--decisions={path}", "-o", "a.s", cwd=tmp_path, code=2)
-    assert "-outline-much" in told

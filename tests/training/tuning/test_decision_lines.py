@@ -36,6 +36,15 @@ WRONG = (
     "inline 1 yes f%zz g",
     "pipeline mergefunc\npipeline mergefunc",
     "function f speed\nfunction f speed",
+    "inline 01 yes f g",
+    "inline 1 yes f g ",
+    "inline 4294967296 yes f g",
+    "inline 1 yes f g 4294967296",
+    "inline 1 yes f g \u0663",
+    "function f speed ",
+    "function f unroll=04",
+    "searched ",
+    "searched a  b",
 )
 
 
@@ -63,7 +72,7 @@ RIGHT = (
     "searched 1f0a63b2 90cc27de\nsearched 1",
     "inline 1 yes f%20g%25 %66 0",
     "function f minsize nooutline unroll=64\nfunction * unroll=1\nfunction g optsize",
-    "option a\noption a",
+    "option disable-lsr\noption disable-lsr",
 )
 
 

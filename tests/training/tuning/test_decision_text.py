@@ -25,7 +25,7 @@ def test_a_file_is_sorted_and_says_what_decisions_gain(tmp_path: Path) -> None:
         "dir/a b.c",
         {first: True, second: False, third: True},
         "mergefunc",
-        ["z=1", "y"],
+        ["tail-merge-size=1", "disable-lsr"],
         {"z": ("speed",), "*": ("unroll=2", "nooutline"), "a b": ("minsize",)},
         {first: 12, second: 0},
         hashes,
@@ -37,14 +37,15 @@ def test_a_file_is_sorted_and_says_what_decisions_gain(tmp_path: Path) -> None:
     assert path.read_text() == "\n".join(
         [
             HEAD, "# whole", "# more", "", "unit empty.c", "", "unit dir/a b.c", "# one", "# two",
-            "pipeline mergefunc", "option z=1", "option y", "function * unroll=2 nooutline",
+            "pipeline mergefunc", "option tail-merge-size=1", "option disable-lsr",
+            "function * unroll=2 nooutline",
             "function a%20b minsize", "function z speed", "inline 1 yes A%FF%25 c%20d", "inline 1 no a b",
             "inline 2 yes a b 12", f"searched {' '.join(ordered[:12])}", f"searched {ordered[12]}", "",
         ]
     )  # fmt: skip
     _, again = read_decisions(str(path))
     assert (again.inline, again.gains, again.searched) == (unit.inline, {first: 12}, hashes)
-    assert (again.functions, again.options, again.pipeline) == (unit.functions, ["z=1", "y"], "mergefunc")
+    assert (again.functions, again.options, again.pipeline) == (unit.functions, unit.options, "mergefunc")
     assert again.notes == ()
 
 
@@ -92,7 +93,7 @@ def test_lines_that_are_no_decisions(line: str, tmp_path: Path) -> None:
 def test_a_long_line_is_shown_in_part(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read(tmp_path / "f", "x" * 100)
-    assert f"got '{'x' * 80}';" in str(caught.value)
+    assert f'got "{"x" * 80}";' in str(caught.value)
     (tmp_path / "g").write_text(f"{HEAD} \n")
     with pytest.raises(InputError, match=rf':1: expected "{HEAD}", got '):
         read_decisions(str(tmp_path / "g"))
