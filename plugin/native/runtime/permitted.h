@@ -15,10 +15,10 @@
 namespace passpilot {
 
 /// The names of LLVM's options that decision files and policies may set.
-const std::vector<std::string_view> &permittedOptions();
+std::vector<std::string_view> permittedOptions();
 
 /// The names of passes, LLVM's and ours, that they may run.
-const std::vector<std::string_view> &permittedPasses();
+std::vector<std::string_view> permittedPasses();
 
 /// Permits a pass of the user's, in this process: the user has loaded its code.
 void permitPass(std::string Name);
