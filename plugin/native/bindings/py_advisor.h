@@ -46,12 +46,14 @@ struct PyAdvisor {
   void end();
   template <typename Function> void eachObject(Function F) {
     for (nb::object *O : {&Evaluate, &SwitchContext, &EvaluateBatch, &Exception,
-                          &FallbackException, &CheckNames})
+                          &FallbackException, &CheckNames, &Locate})
       F(*O);
     for (nb::object &Fill : Fills)
       F(Fill);
-    for (auto &[Name, Store, Absent] : Stores)
+    for (auto &[Name, Store, Absent] : Stores) {
       F(Store);
+      F(Absent);
+    }
   }
   const FunctionShape &shapeOf(llvm::Function &F);
   /// Records a Python exception as the session's failure.

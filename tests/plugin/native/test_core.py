@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -177,3 +182,16 @@ def test_a_frame_holds_the_inputs_alone() -> None:
     assert _core.Advisor(spec, None, [SIZE, other], [], False, 0.0, False).frame().nbytes == 32
     read.views(writable=True)["size"][0] = 258
     assert read.frame().tolist() == [2, 1, 0, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("holder", range(4), ids=["store", "absent", "check_names", "locate"])
+def test_cycles_through_an_advisor_of_a_pass_are_collected(holder: int) -> None:
+    made = advisor(constant(), SIZE)
+    functions: list[Callable[..., Any]] = [lambda *_, kept=kept: kept for kept in [None] * 4]
+    functions[holder] = lambda *_, kept=made: kept
+    store, absent, check_names, locate = functions
+    made.set_pass([("size", store, absent)], check_names, locate)
+    gone = weakref.ref(made)
+    del made, functions, store, absent, check_names, locate
+    gc.collect()
+    assert gone() is None
