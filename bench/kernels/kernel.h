@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The parts of a kernel for python -m bench.measure.passes.vectorize: setup() fills its data,
-// kernel() works on them, check() adds up the results, and repeat() runs the
-// kernel often enough to be measured. The data are no static variables, so that
-// the compiler cannot know what repeat() does with them.
+// The parts of a kernel for python -m bench.measure.passes.vectorize: setup()
+// fills its data, kernel() works on them, check() adds up the results, and
+// repeat() runs the kernel often enough to be measured. The data are no static
+// variables, so that the compiler cannot know what repeat() does with them.
 
 #define HOT __attribute__((noinline))
 #define SHOWN __attribute__((visibility("default")))

@@ -174,13 +174,15 @@ private:
     if (!A.Advisor)
       return nullptr;
     Session &S = A.Advisor->session();
-    S.OnFailure = [this, &M, &A] {
-      Failed = true;
-      A.Advisor->session().OnFailure = nullptr;
-      contained(M,
-                [&](Messages &Texts) { finish(M, A, /*Good=*/true, Texts); });
-    };
+    S.OnFailure = [this, &M, &A] { fail(M, A); };
     return &S;
+  }
+
+  /// Frees the function that calls it, and so uses none of its captures.
+  void fail(Module &M, AdvisedPoint &A) {
+    Failed = true;
+    A.Advisor->session().OnFailure = nullptr;
+    contained(M, [&](Messages &Texts) { finish(M, A, /*Good=*/true, Texts); });
   }
 
   void finish(Module &M, AdvisedPoint &A, bool Good, Messages &Report) {
