@@ -46,7 +46,7 @@ CHECKS: Final = (
     Check("runners.c_api"),
     Check("runners.aot"),
     Check("inline.cc"),
-    Check("passes.point_search"),
+    Check("passes.points"),
     Check("passes.function_pass"),
     Check("passes.ir"),
     Check("allocation.graph"),
