@@ -84,7 +84,7 @@ def _expanded(arguments: list[str]) -> tuple[list[str], list[str]]:
     """
     if not any(argument.startswith("@") for argument in arguments):
         return arguments, arguments
-    from passpilot.plugin.response_files import expanded
+    from passpilot.training.corpus.recorded.response_files import expanded
 
     arguments = expanded(arguments, wanted=lambda path: not os.path.isfile(path))
     return arguments, expanded(arguments)

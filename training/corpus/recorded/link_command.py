@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from passpilot.plugin.response_files import expanded
+from passpilot.training.corpus.recorded.response_files import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from passpilot.plugin.response_files import expanded
+from passpilot.training.corpus.recorded.response_files import expanded
 from tests.cli.cc.test_main import CALLS, NO, good, logs
 from tests.command import PASSPILOT
 
