@@ -220,8 +220,6 @@ def test_the_arguments_of_a_link(tmp_path: Path) -> None:
     assert len(read_link(["@loop"], here, WITH_VALUE).items) < 100
     (tmp_path / "quote").write_text("'a")  # clang takes the rest as a word
     assert read_link(["@quote"], here, WITH_VALUE).items == (LinkItem(f"{here}/a", is_input=True),)
-        LinkItem(f"{here}/a", is_input=True),
-    )  # as clang
 
 
 def test_arguments_for_an_object() -> None:
