@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def onnx_session(model: bytes, *, optimized: bool = True) -> onnxruntime.InferenceSession:
     """A session that starts no threads, so that children may fork.
 
-    Without the variable, onnxruntime writes an id of the device and events under the user's cache folder and
-    sends them. The call stops that where somebody else has imported onnxruntime before.
+    Without the variable, onnxruntime writes an id of the device and events to send under the user's cache
+    folder. The call stops that where somebody else has imported onnxruntime before.
     """
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime

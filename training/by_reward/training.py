@@ -6,6 +6,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
+from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
@@ -97,9 +98,9 @@ class RewardTraining(Training):
             collect(modules, teaching, folder, None, "train")
         return Examples.load(DecisionShards(shards), arrangement, self._point.default.name)
 
+    @abstractmethod
     def _first(self, arrangement: Arrangement) -> DecisionNetwork:
         """The network to begin with where the settings name none."""
-        raise NotImplementedError
 
     def _with(self, network: RatingNetwork) -> DecisionNetwork:
         """Another network for the same decisions."""

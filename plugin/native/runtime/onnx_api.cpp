@@ -22,7 +22,7 @@ const Api *Api::load(const std::string &Library, std::string &Error) {
   if (Loaded)
     return Loaded;
   // Read when the environment is made. Without it, onnxruntime writes an id of
-  // the device and events into the user's cache folder and sends them.
+  // the device and events to send into the user's cache folder.
   addVariable("ORT_DISABLE_TELEMETRY=1");
   void *Handle = dlopen(Library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!Handle) {
