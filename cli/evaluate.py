@@ -62,9 +62,12 @@ def evaluate(
         output: the file of the result as JSON, which is written after every program.
         resume: take finished programs from `output`.
         jobs: compilations at once; 0 for as many as processors.
-        deadline, run_deadline: the seconds that a compilation, and a run, may take.
+        deadline: the seconds that a compilation may take.
+        run_deadline: the seconds that a run may take.
         rounds: how often programs run for their time; 0 runs them once, for their output.
-        no_runs, no_logs, no_cache: run nothing; count no decisions; compile baselines again.
+        no_runs: run no programs.
+        no_logs: count no decisions.
+        no_cache: compile the baselines again.
         step: called with the steps so far and their number after each compilation, link and run.
         done: called with the result of each program.
 

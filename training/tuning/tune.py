@@ -81,7 +81,9 @@ def tune(
         compiles: compilations for each module; the same number and seed give the same result.
         seconds: the time for each module; 60 if there is no other budget.
         update: a decision file to start from; only functions that have changed are searched.
-        jobs, engine, address: who compiles: ``local`` processes, or the machines of a ``ray`` cluster.
+        jobs: how many compilations run at once; as many as processors by default.
+        engine: who compiles: ``local`` processes, or the machines of a ``ray`` cluster.
+        address: the cluster's; empty for one on this machine.
         output: the decision file to write, or for programs a folder; a call that was killed goes on there.
         callbacks: called with a `Study` and a `Trial` after each trial; ``study.stop()`` ends the search.
         done: called with the result of each module or program as soon as it is there.
