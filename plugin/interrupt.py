@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""When Ctrl-C is heeded: in long native code, and not within an import. `heeded`: which signals to handle.
+"""When Ctrl-C is heeded: in long native code, but neither within an import nor while a process starts.
 
 A signal that is ignored when a command starts (by `nohup`, or SIGINT by `command &` in a script) stays
 ignored in the command and in what it runs. Python installs no handler for an ignored SIGINT; code that
@@ -14,15 +14,16 @@ import signal
 import sys
 import threading
 from importlib.machinery import ExtensionFileLoader
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
 GRACE: Final = 1.0
 """Seconds for Python to react itself."""
 
+_T = TypeVar("_T")
 _AGAIN: Final = 0.02
 _IMPORTLIB: Final = "<frozen importlib"
 
@@ -32,6 +33,7 @@ def is_vulnerable(frame: FrameType | None) -> bool:
 
     In importlib's own code, which Python also calls when it frees a lock, it would be dropped. In the start
     of an extension module it would end the process: nanobind aborts when an enumeration cannot be made.
+    While a process starts, nobody would know that process (`uninterrupted`).
     """
     top = frame
     while frame is not None:
@@ -39,8 +41,19 @@ def is_vulnerable(frame: FrameType | None) -> bool:
             frame is top or isinstance(frame.f_locals.get("self"), ExtensionFileLoader)
         ):
             return True
+        if frame.f_code is uninterrupted.__code__ or (
+            frame.f_code.co_name == "run"
+            and frame.f_globals.get("__name__") == "subprocess"
+            and "process" not in frame.f_locals
+        ):
+            return True
         frame = frame.f_back
     return False
+
+
+def uninterrupted(start: Callable[[], _T]) -> _T:
+    """Start a process that the caller must end: a signal raises its exception after this has returned."""
+    return start()
 
 
 def guard_imports() -> None:

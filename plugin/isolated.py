@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeVar, cast
 from passpilot.plugin import _core
 from passpilot.plugin.errors import CompilationError, Error, restated
 from passpilot.plugin.failures import describe_exception
+from passpilot.plugin.interrupt import heeded, uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Self
 
 T = TypeVar("T")
 
@@ -58,8 +58,8 @@ def run_isolated(
     Raises:
         CompilationError: the child died, or did not end within `deadline` seconds.
     """
-    with _IsolatedCall(who, partial(_run, run, tell)) as child:
-        answer = child.answer(deadline)
+    with contextlib.ExitStack() as stack:
+        answer = _started(stack, who, partial(_run, run, tell)).answer(deadline)
     learn(answer.sent)
     for warning in answer.warnings:
         warnings.warn_explicit(*warning)
@@ -92,7 +92,7 @@ def run_isolated_together(
                 share = len(waiting) // (2 * (jobs or len(runs)))  # smaller and smaller: all end together
                 numbers = deque(waiting.popleft() for _ in range(max(1, min(together, share))))
                 calls = [partial(_run, runs[number]) for number in numbers]
-                child = stack.enter_context(_IsolatedCall(who, *calls))
+                child = _started(stack, who, *calls)
                 alive.append(_Batch(child, numbers, time.monotonic() + deadline))
             _wait_for_any(alive)
             for batch in list(alive):
@@ -115,6 +115,10 @@ def run_isolated_together(
                     batch.child.close()
                 done(number, results[number])
     return [results[number] for number in range(len(runs))]
+
+
+def _started(stack: contextlib.ExitStack, who: str, *runs: Callable[[], _Answer]) -> _IsolatedCall:
+    return uninterrupted(lambda: stack.enter_context(contextlib.closing(_IsolatedCall(who, *runs))))
 
 
 @dataclass(slots=True)
@@ -177,12 +181,6 @@ class _IsolatedCall:
             self._process = os.pidfd_open(self._pid)
             stack.callback(os.close, self._process)
             self._held = stack.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Kill and reap the process; closing twice is fine."""
@@ -287,7 +285,8 @@ def _answer_all(runs: Sequence[Callable[[], _Answer]], writer: int, words: int) 
     try:
         ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in (signal.SIGTERM, *heeded(signal.SIGHUP)):
+            signal.signal(number, signal.SIG_DFL)
         _core.tell_fatal_errors(words)
         for run in runs:
             data = _pickled(run())

@@ -9,8 +9,10 @@ import select
 import signal
 import subprocess
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from passpilot.plugin.interrupt import uninterrupted
 from passpilot.runners.serving.stop import Stopped, stop_on_signals
 
 if TYPE_CHECKING:
@@ -43,7 +45,9 @@ def run_clang(compiler: str, command: Sequence[str], environment: Mapping[str, s
     If an exception ends the wait, SIGTERM ends the child and what it has started; they remove their outputs.
     """
     sys.stdout.flush()
-    child = subprocess.Popen(command, executable=compiler, env=environment, close_fds=False)
+    child = uninterrupted(
+        partial(subprocess.Popen, command, executable=compiler, env=environment, close_fds=False)
+    )
     try:
         code = child.wait()
     except BaseException:

@@ -17,14 +17,15 @@ def test_more_work_has_more_instructions(tmp_path: Path) -> None:
     commands = {
         "short": ["sh", "-c", loop.format(10)],
         "long": ["sh", "-c", loop.format(2000)],
-        "in a child": ["sh", "-c", f"sh -c '{loop.format(2000)}'; true"],
+        "idle child": ["sh", "-c", f"sh -c '{loop.format(10)}'; true"],
+        "busy child": ["sh", "-c", f"sh -c '{loop.format(2000)}'; true"],
         "in the folder": ["sh", "-c", "test -e here"],
     }
     (tmp_path / "here").touch()
     counts = instructions(commands, tmp_path)
     assert list(counts) == list(commands)
     assert counts["long"] > 2 * counts["short"]
-    assert counts["in a child"] > counts["long"]
+    assert counts["busy child"] > 2 * counts["idle child"]
 
 
 def test_a_command_that_fails_is_named() -> None:

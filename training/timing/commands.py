@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import CompilationError
+from passpilot.plugin.interrupt import uninterrupted
 from passpilot.training.corpus.front_end import failure
 
 if TYPE_CHECKING:
@@ -103,14 +104,16 @@ class Commands:
             if self._is_stopped:
                 raise CompilationError(f"{words[0]}: expected to run it, got the end of the evaluation")
             try:
-                process = subprocess.Popen(
-                    words,
-                    cwd=directory,
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=errors,
-                    start_new_session=True,
+                process = uninterrupted(
+                    lambda: subprocess.Popen(
+                        words,
+                        cwd=directory,
+                        env=environment,
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.PIPE,
+                        stderr=errors,
+                        start_new_session=True,
+                    )
                 )
             except OSError as error:
                 msg = f"{words[0]}: expected to run it, got: {error.strerror} {error.filename or ''}"

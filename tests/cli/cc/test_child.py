@@ -88,3 +88,55 @@ def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
     script = f'trap "" HUP; exec {sys.executable} -c "$0" "kill -HUP \\$PPID; exit 3"'
     done = run("sh", "-c", script, ALONE, cwd=tmp_path)
     assert (done.code, done.out) == (0, b"went on\n")
+
+
+WHILE_STARTING: Final = """
+import signal, subprocess, sys, time
+from passpilot.cli.cc.child import ended_by_signals, run_clang
+from passpilot.plugin.isolated import run_isolated
+
+def look(frame, event, _):
+    if (event, frame.f_code.co_name) == ("return", sys.argv[2]):
+        sys.setprofile(None)
+        signal.raise_signal(signal.SIGTERM)
+
+with ended_by_signals():
+    sys.setprofile(look)
+    eval(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "where"),
+    [
+        ("run_clang('/bin/sleep', ['sleep', '1000'], {})", "_execute_child"),
+        ("run_clang('/bin/sleep', ['sleep', '1000'], {})", "__init__"),
+        ("subprocess.run(['sleep', '1000'])", "_execute_child"),
+        ("run_isolated('test', lambda: time.sleep(1000), 1000.0)", "_fork"),
+    ],
+)
+def test_a_signal_while_a_child_starts_ends_it(start: str, where: str, tmp_path: Path) -> None:
+    """The child runs, and only the function that has started it knows it; `run` sees that none is left."""
+    done = run(sys.executable, "-c", WHILE_STARTING, start, where, cwd=tmp_path)
+    assert (done.code, done.err) == (-signal.SIGTERM, "")
+
+
+TO_ANOTHER_THREAD: Final = """
+import signal, threading
+from passpilot.cli.cc.child import ended_by_signals, run_clang
+
+def end():
+    open("runs").read()
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+threading.Thread(target=end, daemon=True).start()
+with ended_by_signals():
+    run_clang("/bin/sh", ["sh", "-c", "echo >runs; exec sleep 1000"], {})
+"""
+
+
+def test_a_signal_to_another_thread_ends_the_children_and_us(tmp_path: Path) -> None:
+    """The main thread waits for the child in a system call that such a signal does not interrupt."""
+    os.mkfifo(tmp_path / "runs")
+    done = run(sys.executable, "-c", TO_ANOTHER_THREAD, cwd=tmp_path)
+    assert (done.code, done.err) == (-signal.SIGTERM, "")
