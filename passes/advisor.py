@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Advisor`: connects one decision point to one runner, for one compilation at a time.
 
-It owns the runner, the custom features in use, the log and the error policy. `passes/counts.py` counts its
-decisions, `passes/llvm_advisors.py` has the classes for LLVM's own points.
+It owns the runner, the custom features in use, the log and the error policy. `passes/decision_counts.py` counts
+its decisions, `passes/llvm_advisors.py` has the classes for LLVM's own points.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.custom import registered
 from passpilot.features.point import find_point
-from passpilot.passes.counts import DecisionCounts, words_of
+from passpilot.passes.decision_counts import DecisionCounts, words_of
 from passpilot.passes.host import CompilerHost
 from passpilot.plugin import _core
 from passpilot.plugin._core import FailureKind
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from passpilot.features.point import Point
-    from passpilot.passes.counts import Stats
+    from passpilot.passes.decision_counts import Stats
     from passpilot.runners.spec import RunnerLike
 
     Lent = tuple[Mapping[str, float], bool]

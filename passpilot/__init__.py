@@ -66,7 +66,7 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
     from passpilot.plugin.errors import PasspilotWarning as PasspilotWarning
     from passpilot.plugin.module import Module as Module
     from passpilot.runners.base import Runner as Runner
-    from passpilot.runners.check import check_runner as check_runner
+    from passpilot.runners.conformance import check_runner as check_runner
     from passpilot.runners.native import function_runner as function_runner
     from passpilot.runners.python import Observation as Observation
     from passpilot.runners.python import policy_factory as policy_factory
@@ -130,7 +130,7 @@ _HOMES: Final = {
     "Vocabulary": "features.llvm.ir2vec",
     "advisor": "passes.advisor",
     "call_graph": "features.llvm.graphs",
-    "check_runner": "runners.check",
+    "check_runner": "runners.conformance",
     "control_flow_graph": "features.llvm.graphs",
     "emit": "passes.emit",
     "evaluate": "cli.evaluate",

@@ -27,7 +27,7 @@ from passpilot.plugin.errors import (
     PeerError,
     RunnerSpecError,
 )
-from passpilot.runners.check import check_runner
+from passpilot.runners.conformance import check_runner
 from passpilot.runners.grpc import GrpcRunner
 from passpilot.runners.remote.advisor_pb2 import Answer, Question
 from passpilot.runners.remote.grpc_messages import LARGEST, AdviceCode, frame_head

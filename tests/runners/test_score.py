@@ -20,7 +20,7 @@ from passpilot.features.spec import TensorSpec
 from passpilot.passes.llvm_advisors import EvictAdvisor
 from passpilot.plugin.errors import ModelError, SpecMismatchError, UsageError
 from passpilot.runners.base import allocate, tensor_views
-from passpilot.runners.check import check_runner
+from passpilot.runners.conformance import check_runner
 from passpilot.runners.spec import make_runner
 from tests.passes.allocation.pressure import allocated, compiled
 

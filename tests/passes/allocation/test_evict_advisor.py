@@ -14,7 +14,7 @@ import pytest
 from passpilot.features.custom import feature, unregister
 from passpilot.features.llvm.evict import DO_NOT_EVICT, FEATURES
 from passpilot.features.point import find_point
-from passpilot.passes.counts import Stats
+from passpilot.passes.decision_counts import Stats
 from passpilot.passes.emit import emit
 from passpilot.passes.llvm_advisors import EvictAdvisor, PriorityAdvisor
 from passpilot.plugin import _core

@@ -15,7 +15,7 @@ from passpilot.cli.log import main
 from passpilot.features.custom import feature, unregister
 from passpilot.features.llvm.priority import FEATURES
 from passpilot.features.log.reader import read_log
-from passpilot.passes.counts import Stats
+from passpilot.passes.decision_counts import Stats
 from passpilot.passes.emit import emit
 from passpilot.passes.llvm_advisors import EvictAdvisor, PriorityAdvisor
 from passpilot.plugin import _core

@@ -28,7 +28,7 @@ from passpilot.plugin.errors import (
     UsageError,
 )
 from passpilot.plugin.load import load_file
-from passpilot.runners.check import check_runner
+from passpilot.runners.conformance import check_runner
 from passpilot.runners.native import function_runner
 from passpilot.runners.python import Observation
 from passpilot.runners.spec import RunnerLike

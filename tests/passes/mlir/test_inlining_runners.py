@@ -15,7 +15,7 @@ from passpilot.features.mlir.inline import FEATURES
 from passpilot.passes.mlir.api import run_pipeline
 from passpilot.passes.mlir.inlining.point import MLIR_INLINE
 from passpilot.plugin.errors import AdviceError, Error, PasspilotWarning, PeerError, PolicyError
-from passpilot.runners.check import check_runner
+from passpilot.runners.conformance import check_runner
 from passpilot.runners.python import Observation
 from passpilot.runners.spec import RunnerLike
 from tests.passes.mlir.passes import parsed

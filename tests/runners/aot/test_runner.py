@@ -24,7 +24,7 @@ from passpilot.plugin.errors import (
 )
 from passpilot.plugin.toolchain import include_folder
 from passpilot.runners.base import Runner, allocate
-from passpilot.runners.check import check_runner
+from passpilot.runners.conformance import check_runner
 from passpilot.runners.spec import make_runner
 from tests.runners.aot.models import FLOAT, INT64, column_scorer, model, small_mlp
 

@@ -16,7 +16,7 @@ from passpilot.features.point import find_point
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ConformanceError
 from passpilot.runners.base import Runner, allocate
-from passpilot.runners.check import check_runner
+from passpilot.runners.conformance import check_runner
 from passpilot.runners.python import Observation
 from tests.features.log.log_writer import inline_log
 from tests.runners.serving.serving import served
@@ -182,7 +182,7 @@ def _clean() -> Iterator[None]:
         (OwnBuffers, "bind() keeps the buffers that it is given"),
         (ResetsInputs, "inputs stay unchanged: not at decision "),
         (OutsideDomain, "evaluate() answers within the domain: at decision 1, advice: expected .* got int 2"),
-        (Raises, "evaluate() answers: at decision 0, ZeroDivisionError (.*test_check.py:"),
+        (Raises, "evaluate() answers: at decision 0, ZeroDivisionError (.*test_conformance.py:"),
         (ChangesInputs, "inputs and output stay the same for the runner's life"),
         (RaisesOnContext, "switch_context does not raise: UnicodeEncodeError"),
         (ClosesOnce, "close, a second time, does not raise: RuntimeError: closed already"),

@@ -15,7 +15,7 @@ from passpilot.features.point import Point, find_point
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ConformanceError
 from passpilot.runners.base import Runner
-from passpilot.runners.check import check_runner
+from passpilot.runners.conformance import check_runner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
