@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Advisor`: connects one decision point to one runner, for one compilation at a time.
 
-It owns the runner, the custom features in use, the log and the error policy. `passes/decision_counts.py` counts
-its decisions, `passes/llvm_advisors.py` has the classes for LLVM's own points.
+It owns the runner, the custom features in use, the log and the error policy.
+`passes/decision_counts.py` counts its decisions.
+`passes/llvm_advisors.py` has the classes for LLVM's own points.
 """
 
 from __future__ import annotations
