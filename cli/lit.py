@@ -12,8 +12,7 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Protocol
 
-from passpilot.plugin.errors import InputError
-from passpilot.plugin.public import publish
+from passpilot.plugin.errors import InputError, publish
 from passpilot.plugin.toolchain import llvm_plugin, mlir_plugin
 from passpilot.plugin.version import MAJOR
 

@@ -2042,3 +2042,19 @@ def ir2vec_entities() -> list[tuple[str, str]]:
     """
     The entities that a vocabulary has vectors for, in LLVM's order: pairs of section and key.
     """
+
+def object_sections(data: bytes) -> list[tuple[str, int, bytes]]:
+    """Names, flags and bytes of the sections of an ELF object."""
+
+def object_code_bytes(data: bytes) -> int:
+    """The sizes of the executable sections of an ELF object together."""
+
+def object_functions(data: bytes) -> list[tuple[str, int, bool]]:
+    """
+    Names and sizes of the functions that an ELF object defines, and whether they are local.
+    """
+
+def archive_members(data: bytes) -> list[tuple[str, bytes]]:
+    """
+    Names and bytes of an archive's members; those of a thin one have none.
+    """

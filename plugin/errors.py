@@ -28,11 +28,19 @@ All texts have the form ``<who> at <where>: expected <X>, got <Y>; <what to do>`
 
 from __future__ import annotations
 
-from passpilot.plugin.public import publish
-
-TYPE_CHECKING = False  # type checkers take it as true
+TYPE_CHECKING = False  # type checkers take it as true; `passpilot cc` does not wait for typing
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Final
+
+
+def publish(module: str, objects: Iterable[object]) -> None:
+    """Make help(), repr() and tracebacks show the classes and functions among `objects` in `module`."""
+    from types import FunctionType
+
+    for item in objects:
+        if isinstance(item, (type, FunctionType)):
+            item.__module__ = module
 
 
 class Error(Exception):
@@ -130,7 +138,9 @@ class ConformanceError(RunnerError):
     """`check_runner` found broken rules of the runner contract."""
 
 
-PUBLIC: Final = [kind for kind in tuple(globals().values()) if isinstance(kind, type)]
+PUBLIC: Final = [
+    kind for kind in tuple(globals().values()) if isinstance(kind, type) and issubclass(kind, BaseException)
+]
 """All classes above."""
 
 publish("passpilot.errors", PUBLIC)

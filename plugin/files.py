@@ -168,17 +168,34 @@ def read_regular(path: str | os.PathLike[str]) -> bytes:
     Raises:
         OSError: the file cannot be read, or is not a regular file.
     """
-    with open(path, "rb", opener=_open_at_once) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
-        if status.st_size > _MOST_BYTES:
-            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), os.fspath(path))
-        return file.read()
+    try:
+        with open(path, "rb", opener=_open_at_once) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+            if status.st_size > _MOST_BYTES:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), os.fspath(path))
+            return file.read()
+    except ValueError as error:  # the path has a null character, or no file can have this name
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL)) from error
 
 
 def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
+
+
+def is_below(path: str | os.PathLike[str], root: str | os.PathLike[str]) -> bool:
+    """Whether a path is in the folder `root` or below it, with all links followed."""
+    try:
+        place, base = os.path.realpath(path), os.path.realpath(root)
+        return os.path.commonpath((place, base)) == base
+    except ValueError:  # a null character
+        return False
+
+
+def is_inner(name: str) -> bool:
+    """Whether a name from a file stays within the folder that it is joined to."""
+    return bool(name) and not name.startswith("/") and "\0" not in name and ".." not in name.split("/")
 
 
 def write_file(path: str, data: bytes) -> None:

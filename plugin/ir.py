@@ -28,7 +28,7 @@ from passpilot.plugin._core import (
     Value,
     Vectorization,
 )
-from passpilot.plugin.public import publish
+from passpilot.plugin.errors import publish
 
 __all__ = [
     "Argument",

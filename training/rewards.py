@@ -3,28 +3,18 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.features.catalogue import emit_points
+from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from passpilot.plugin import _core
     from passpilot.plugin.compile import FileType
     from passpilot.plugin.module import Module
-
-_EXECUTABLE: Final = 0x4
-"""SHF_EXECINSTR of a section's flags. Source: the ELF specification."""
-
-_SYMBOLS: Final = 2
-"""SHT_SYMTAB, the type of a section of symbols."""
-
-_FUNCTION: Final = 2
-"""STT_FUNC, the type of a symbol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +47,11 @@ def code_bytes(data: bytes) -> int:
     """The bytes of machine code in an ELF object: the sizes of its executable sections.
 
     Raises:
-        InputError: the target's object format is not ELF.
+        InputError: the target's object format is not ELF, or the object is damaged.
     """
     if data[:4] != b"\x7fELF":
         raise InputError("code size: expected a target with ELF objects, got one with others")
-    return sum(row[5] for row in _sections(data)[1:] if row[2] & _EXECUTABLE)
-
-
-def _sections(data: bytes) -> list[tuple[int, ...]]:
-    """The section headers of an ELF file. Source: the ELF specification."""
-    wide, order = data[4] == 2, "<" if data[5] == 1 else ">"
-    (table,) = struct.unpack_from(order + ("Q" if wide else "I"), data, 40 if wide else 32)
-    size, count = struct.unpack_from(order + "HH", data, 58 if wide else 46)
-    section = struct.Struct(order + ("IIQQQQIIQQ" if wide else "10I"))
-    if not count:  # more than 65279 sections: the first one's size is their number
-        count = section.unpack_from(data, table)[5]
-    return [section.unpack_from(data, table + number * size) for number in range(count)]
+    return _core.object_code_bytes(data)
 
 
 class FunctionSymbol(NamedTuple):
@@ -85,24 +64,12 @@ class FunctionSymbol(NamedTuple):
 
 
 def function_symbols(data: bytes) -> list[FunctionSymbol]:
-    """The functions that an ELF object defines."""
-    wide, order = data[4] == 2, "<" if data[5] == 1 else ">"
-    rows = _sections(data)
-    found = []
-    for row in rows:
-        if row[1] != _SYMBOLS:
-            continue
-        names, symbols = rows[row[6]][4], data[row[4] : row[4] + row[5]]
-        for symbol in struct.iter_unpack(order + ("IBBHQQ" if wide else "IIIBBH"), symbols):
-            name, info, section_, length = (
-                (symbol[0], symbol[1], symbol[3], symbol[5])
-                if wide
-                else (symbol[0], *symbol[3::2], symbol[2])
-            )
-            if info & 15 == _FUNCTION and section_:
-                text = data[names + name : data.index(0, names + name)].decode("utf-8", "surrogateescape")
-                found.append(FunctionSymbol(text, length, not info >> 4))
-    return found
+    """The functions that an ELF object defines.
+
+    Raises:
+        InputError: it is none, or is damaged.
+    """
+    return [FunctionSymbol(*row) for row in _core.object_functions(data)]
 
 
 def symbol_sizes(data: bytes) -> dict[str, int]:

@@ -9,7 +9,6 @@ weigh the sections. Source: LLVM's IR2Vec, after VenkataKeerthy et al., ACM TACO
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import Final, Literal, TypeAlias, cast, get_args
@@ -21,6 +20,7 @@ from passpilot.features.spec import TensorSpec
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.ir import Function, Loop, ModuleIR
+from passpilot.plugin.records import parse_json, read_input
 
 Sections: TypeAlias = dict[str, dict[str, list[float]]]
 
@@ -45,12 +45,7 @@ class Vocabulary:
             InputError: the file cannot be read or is malformed; names the wrong entity.
         """
         who = f"IR2Vec vocabulary {os.fspath(path)}"
-        try:
-            with open(path, encoding="utf-8") as file:
-                found: object = json.load(file)
-        except (OSError, ValueError, RecursionError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise InputError(f"{who}: expected a JSON file, got: {reason}") from error
+        found = parse_json(read_input(path, "a JSON file"), who)
         return cls(_rows(who, _checked(who, found)))
 
     def spec(self, name: str = "embedding") -> TensorSpec:

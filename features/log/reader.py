@@ -23,7 +23,6 @@ Source: llvm/Analysis/Utils/TrainingLogger.h.
 
 from __future__ import annotations
 
-import json
 import re
 import stat
 from collections.abc import Mapping
@@ -33,7 +32,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
 
 from passpilot.features.spec import TensorSpec, by_name, parse_table
-from passpilot.plugin.errors import FeatureError, LogError
+from passpilot.plugin.errors import FeatureError, InputError, LogError
+from passpilot.plugin.records import parse_json
 
 if TYPE_CHECKING:
     import os
@@ -354,8 +354,8 @@ def parse_line(line: bytes) -> dict[str, object]:
         FeatureError: the line is not a JSON object; its text says what was expected.
     """
     try:
-        fields: object = json.loads(line.decode(errors="replace"))
-    except (ValueError, RecursionError) as error:
+        fields = parse_json(line.decode(errors="replace"), "line")
+    except InputError as error:
         raise FeatureError("a line of JSON") from error
     if not isinstance(fields, dict):
         raise FeatureError("a JSON object")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from passpilot.passes.llvmlite.module import emit, optimize
 from passpilot.passes.llvmlite.numba import advised_numba
-from passpilot.plugin.public import publish
+from passpilot.plugin.errors import publish
 
 __all__ = ["advised_numba", "emit", "optimize"]
 

@@ -24,10 +24,9 @@ from passpilot.passes.mlir.lower import lower, to_llvm_dialect
 from passpilot.passes.mlir.pipeline import run_pipeline, signal_pass_failure
 from passpilot.passes.mlir.rewrite import rewrite_greedily
 from passpilot.passes.python.registry import MLIR, check_name
-from passpilot.plugin.errors import RegistrationError
+from passpilot.plugin.errors import RegistrationError, publish
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.origin import definition_origin
-from passpilot.plugin.public import publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable

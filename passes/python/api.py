@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from passpilot.passes.python.registry import LLVM, check_name
 from passpilot.plugin._core import PreservedAnalyses
+from passpilot.plugin.errors import publish
 from passpilot.plugin.origin import definition_origin
-from passpilot.plugin.public import publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final, cast
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.failures import for_terminal
+from passpilot.plugin.records import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,19 +33,13 @@ def read_report(path: str) -> Mapping[str, object]:
         InputError: the file cannot be read, or is not a report.
     """
     who = f"report {path}"
-    try:
-        with open(path, "rb") as file:
-            report = json.load(file)
-    except OSError as error:
-        raise InputError(f"{who}: expected a report, got: {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"{who}: expected the JSON of `passpilot llc --report`, got: {error}") from error
+    report = cast("Mapping[str, object]", read_json(path, "the report of `passpilot llc --report`"))
     try:
         table_of(report)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         text = f"{type(error).__name__} {error}"
         raise InputError(f"{who}: expected the report of `passpilot llc --report`, got: {text}") from error
-    return cast("Mapping[str, object]", report)
+    return report
 
 
 def table_of(report: Mapping[str, object], limit: int | None = None) -> str:

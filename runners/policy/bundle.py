@@ -42,7 +42,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -50,6 +49,7 @@ from typing import TYPE_CHECKING, Final
 from passpilot.plugin import _core
 from passpilot.plugin.errors import Error, InputError, RunnerSpecError
 from passpilot.plugin.files import read_regular
+from passpilot.plugin.records import parse_toml
 from passpilot.plugin.toolchain import LEVELS
 
 if TYPE_CHECKING:
@@ -288,12 +288,11 @@ class _BundleReader:
     def table(self) -> Table:
         path = os.path.join(self._folder, FILE)
         try:
-            self._text = read_regular(path).decode()
-            table = tomllib.loads(self._text)
+            data = read_regular(path)
         except OSError as error:
             raise self.wrong(f"a folder with {FILE}", f"{error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise self.wrong(f"TOML in {FILE}", str(error)) from error
+        table = parse_toml(data, f"{self._who}: {FILE}")
+        self._text = data.decode()
         self._check_keys(table, _KEYS, FILE)
         if missing := [key for key in _NEEDED if key not in table]:
             raise self.wrong(f"the keys {', '.join(_NEEDED)} in {FILE}", f"none of {', '.join(missing)}")

@@ -32,8 +32,9 @@ from typing import Final, NoReturn
 from passpilot.features.point import Point, find_point, point_names
 from passpilot.features.spec import TensorSpec, layout, parse_table
 from passpilot.plugin import errors
-from passpilot.plugin.errors import Error, PeerError
+from passpilot.plugin.errors import Error, InputError, PeerError
 from passpilot.plugin.failures import for_terminal
+from passpilot.plugin.records import parse_json
 
 VERSION: Final = 1
 MAX_LINE: Final = 1 << 20
@@ -165,8 +166,8 @@ def _line(row: dict[str, object]) -> bytes:
 
 def _object(line: bytes, who: str) -> dict[str, object]:
     try:
-        row: object = json.loads(line)
-    except (ValueError, RecursionError):
+        row = parse_json(line, who)
+    except InputError:
         _refuse(who, line)
     if not isinstance(row, dict):
         _refuse(who, line)

@@ -70,8 +70,8 @@ def test_some_functions_and_cycles(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (None, "expected a report, got: No such file or directory"),
-        ("{", "expected the JSON of `passpilot llc --report`, got: Expecting"),
+        (None, "expected the report of `passpilot llc --report`, got: No such file or directory"),
+        ("{", "expected the report of `passpilot llc --report`, got other text: Expecting"),
         ("[]", "expected the report of `passpilot llc --report`, got: TypeError"),
         ("{}", "expected the report of `passpilot llc --report`, got: KeyError 'functions'"),
         (
@@ -83,7 +83,7 @@ def test_some_functions_and_cycles(tmp_path: Path) -> None:
 def test_what_is_no_report(tmp_path: Path, text: str | None, told: str) -> None:
     if text is not None:
         written(tmp_path, text)
-    assert f"report r.json: {told}" in refused("report", "r.json", cwd=tmp_path)
+    assert f"r.json: {told}" in refused("report", "r.json", cwd=tmp_path)
 
 
 def test_a_report_of_llc_on_a_terminal_and_in_a_pipe(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_a_recipe_does_not_repeat_the_level(level: str, tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b'name = "\xff"')
-    with pytest.raises(InputError, match=re.escape("expected TOML in policy.toml, got 'utf-8' codec")):
+    with pytest.raises(InputError, match=r"policy.toml: expected TOML, got other text: 'utf-8' codec"):
         read_bundle(str(tmp_path), str(tmp_path))
 
 

@@ -72,7 +72,7 @@ def test_a_policy_for_something_else(
     ("text", "said"),
     [
         ("", "expected the keys name, description, llvm, level, license in policy.toml, got none of "),
-        ("name = ", "expected TOML in policy.toml, got "),
+        ("name = ", "policy.toml: expected TOML, got other text: "),
         ("colour = 1", "expected keys among name, description, "),
         ('name = "a b"', "expected the keys"),
     ],

@@ -1,25 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads the members of static archives, also of thin ones.
-
-Source of the format: ar(5), and GNU ar's documentation of long names and thin archives.
-"""
+"""Reads the members of static archives, also of thin ones, by LLVM's reader."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.files import read_regular
+from passpilot.plugin.files import is_below, read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ARCHIVE: Final = b"!<arch>\n"
-THIN: Final = b"!<thin>\n"
-_HEADER: Final = 60
-_TABLES: Final = ("/", "/SYM64/", "__.SYMDEF", "__.SYMDEF SORTED")
-"""The names of tables of symbols."""
+_THIN = b"!<thin>\n"
 
 
 class ArchiveMember(NamedTuple):
@@ -32,57 +25,29 @@ class ArchiveMember(NamedTuple):
 
 def is_archive(data: bytes) -> bool:
     """Whether a file begins as an archive does."""
-    return data[:8] in (ARCHIVE, THIN)
+    return data[:8] in (b"!<arch>\n", _THIN)
 
 
-def read_members(path: str, data: bytes) -> Iterator[ArchiveMember]:
-    """The members of the archive in a file, without tables.
+def read_members(path: str, data: bytes, root: str = "/") -> Iterator[ArchiveMember]:
+    """The members of the archive in a file, without tables; files of a thin one must be below `root`.
 
     Raises:
         InputError: the archive is damaged, or a member of a thin archive cannot be read.
     """
+    from passpilot.plugin import _core
+
     try:
-        yield from _members(path, data)
-    except (ValueError, IndexError) as error:
-        raise InputError(f"{path}: expected an archive, got a damaged one") from error
+        members = _core.archive_members(data)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    for name, contents in members:
+        yield _thin_member(path, name, root) if data.startswith(_THIN) else ArchiveMember(name, contents)
 
 
-def _members(path: str, data: bytes) -> Iterator[ArchiveMember]:
-    thin = data[:8] == THIN
-    long_names = b""
-    place = 8
-    while place + _HEADER <= len(data):
-        header = data[place : place + _HEADER]
-        name = header[:16].decode("utf-8", "surrogateescape").rstrip(" ")
-        size = int(header[48:58])
-        start = place + _HEADER
-        inside = not thin or name in ("/", "//", "/SYM64/")
-        body = data[start : start + size] if inside else b""
-        if size < 0 or (inside and len(body) < size):
-            raise ValueError(name)
-        place = start + (size + size % 2 if inside else 0)
-        if name == "//":
-            long_names = body
-        elif name.startswith("#1/"):  # BSD's long names stand before the contents
-            length = int(name[3:])
-            found = body[:length].rstrip(b"\0").decode("utf-8", "surrogateescape")
-            if found not in _TABLES:
-                yield ArchiveMember(found, body[length:])
-        elif name not in _TABLES:
-            full = _full_name(name, long_names)
-            yield _thin_member(path, full) if thin else ArchiveMember(full, body)
-
-
-def _full_name(name: str, long_names: bytes) -> str:
-    if name.startswith("/"):
-        start = int(name[1:].partition(":")[0])
-        end = long_names.index(b"\n", start)
-        name = long_names[start:end].decode("utf-8", "surrogateescape")
-    return name.removesuffix("/")
-
-
-def _thin_member(archive: str, name: str) -> ArchiveMember:
+def _thin_member(archive: str, name: str, root: str) -> ArchiveMember:
     path = os.path.normpath(os.path.join(os.path.dirname(archive), name))
+    if not is_below(path, root):
+        raise InputError(f"{archive}: expected members below {root}, got {path}; give a folder that has both")
     try:
         return ArchiveMember(os.path.basename(name), read_regular(path), path)
     except OSError as error:

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.plugin.files import read_regular, write_file
+from passpilot.plugin.records import read_json, typed_record
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.arguments import value_of
 from passpilot.training.corpus.builder import CorpusDraft, UnitDraft
 from passpilot.training.corpus.embedded import draft_embedded, inside
 from passpilot.training.corpus.front_end import FrontEnd
 from passpilot.training.corpus.layout import UnitOrigin
-from passpilot.training.typed_records import read_json, typed_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

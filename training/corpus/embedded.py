@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import shlex
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.files import read_regular
+from passpilot.plugin.files import is_below, read_regular
 from passpilot.training.corpus.archive import is_archive, read_members
 from passpilot.training.corpus.arguments import value_of
 from passpilot.training.corpus.builder import CorpusDraft, UnitDraft
-from passpilot.training.corpus.elf import BITCODE, code_hash, sections
+from passpilot.training.corpus.elf import BITCODE, code_hash
 from passpilot.training.corpus.layout import UnitOrigin, command_arguments
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ def read_embedded(name: str, data: bytes) -> EmbeddedUnit:
     if data.startswith(BITCODE):
         raise InputError(f"{name}: expected an object, got bitcode, as -flto makes it; {_HOW}")
     try:
-        found = {section.name: section.data for section in sections(data)}
+        found = {name: contents for name, _, contents in _core.object_sections(data)}
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
     bitcode = found.get(".llvmbc", b"")
@@ -114,7 +116,7 @@ def _units(name: str, path: Path, root: str, problems: list[str]) -> list[UnitDr
     if not is_archive(data):
         return [_unit(name, path, data, root)]
     units: dict[str, UnitDraft] = {}
-    for member in read_members(str(path), data):
+    for member in read_members(str(path), data, root):
         inner, number = f"{name}/{member.name}", 2
         while inner in units:
             inner, number = f"{name}/{member.name}.{number}", number + 1
@@ -132,9 +134,11 @@ def _unit(name: str, path: Path, data: bytes, root: str) -> UnitDraft:
         (argument[len(INDEX) :] for argument in found.arguments if argument.startswith(INDEX)), ""
     ):
         place = Path(root, index)
+        if not is_below(place, root):
+            raise InputError(f"{name}: expected its index for ThinLTO below {root}, got {index}")
         if not place.is_file():
             raise InputError(f"{name}: expected its index for ThinLTO, {place}, got none")
-        thinlto = place.read_bytes
+        thinlto = partial(read_regular, place)
     source = value_of(found.arguments, "-main-file-name")
     language = "c++" if source.endswith((".cpp", ".cc", ".cxx", ".C", ".c++")) else "c" if source else ""
     origin = UnitOrigin("", language, found.code_sha256, source, output=os.path.abspath(path))

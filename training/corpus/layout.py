@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import make_folder, read_regular, write_file
+from passpilot.plugin.records import read_json, typed_record
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus import arguments as cc1
-from passpilot.training.typed_records import read_json, typed_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.records import read_toml, typed_record
 from passpilot.training.corpus.layout import Corpus
-from passpilot.training.typed_records import read_toml, typed_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,7 +13,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import FeatureError, InputError
 from passpilot.plugin.extras import needs
 from passpilot.plugin.files import write_file
+from passpilot.plugin.records import parse_json
 
 with needs("train", "training data"):
     import pyarrow as pa
@@ -84,7 +85,7 @@ class DecisionSchema:
             ValueError: it is not one, or of another format.
         """
         try:
-            value = json.loads(text)
+            value: Any = parse_json(text, "shard")
             if value["format"] != _FORMAT:
                 raise ValueError(f"format {value['format']}")
             features = tuple(TensorSpec.from_json(row) for row in value["features"])

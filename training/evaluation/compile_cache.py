@@ -11,11 +11,13 @@ import contextlib
 import hashlib
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.files import write_file
+from passpilot.plugin.files import read_regular, write_file
+from passpilot.plugin.records import parse_json, typed_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +29,13 @@ class CachedObject(NamedTuple):
     """An object, and the processor time that its compilation took."""
 
     data: bytes
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The first line of a file."""
+
     seconds: float
 
 
@@ -55,10 +64,10 @@ class CompileCache:
             return None
         path = self._path(key)
         try:
-            line, _, data = path.read_bytes().partition(b"\n")
-            seconds = float(json.loads(line)["seconds"])
+            line, _, data = read_regular(path).partition(b"\n")
+            seconds = typed_record(parse_json(line, str(path)), _Head, str(path)).seconds
             os.utime(path)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, InputError):
             return None
         return CachedObject(data, seconds)
 

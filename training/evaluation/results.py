@@ -19,7 +19,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.files import read_regular, write_file
+from passpilot.plugin.files import write_file
+from passpilot.plugin.records import read_json
 from passpilot.training.timing.paired_times import RunTime
 
 if TYPE_CHECKING:
@@ -225,12 +226,7 @@ def read_result(path: str) -> dict[str, object]:
     Raises:
         InputError: the file cannot be read, or is not a result.
     """
-    try:
-        raw = json.loads(read_regular(path))
-    except OSError as error:
-        raise InputError(f"{path}: expected a result of `passpilot eval`, got: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: expected a result of `passpilot eval`, got another file") from error
+    raw = read_json(path, "a result of `passpilot eval`")
     check_result(path, raw)
     return cast("dict[str, object]", raw)
 

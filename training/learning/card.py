@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.features.catalogue import HOOKED
+from passpilot.plugin.errors import Error
+from passpilot.plugin.records import read_json
 from passpilot.plugin.version import MAJOR
 from passpilot.training.learning.toml_settings import toml_text
 
@@ -168,10 +169,9 @@ def _data(model: TrainedModel, settings: ImitateSettings) -> Iterator[str]:
         os.path.dirname(os.path.abspath(path)) for path in (*data.train, *data.validation, *data.test)
     ):
         try:
-            with open(os.path.join(root, DATA), encoding="utf-8") as file:
-                facts = json.load(file)
+            facts: Any = read_json(os.path.join(root, DATA))
             line = f"`{facts['command']}`; teachers: {', '.join(facts['teachers'])}"
-        except (OSError, ValueError, KeyError, TypeError):
+        except (Error, KeyError, TypeError):
             continue  # shards from elsewhere have no description
         yield from ("", line)
 

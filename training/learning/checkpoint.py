@@ -13,6 +13,7 @@ import numpy as np
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular, write_file
+from passpilot.plugin.records import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +59,7 @@ class Checkpoint:
         try:
             with np.load(io.BytesIO(read_regular(path)), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
-            value = json.loads(arrays.pop(_FACTS).tobytes())
+            value: Any = parse_json(arrays.pop(_FACTS).tobytes(), path, "a checkpoint")
             found = str(value["key"]) if value["format"] == FORMAT else ""
             facts = dict(value["facts"])
         except OSError as error:

@@ -13,6 +13,7 @@ import numpy as np
 from passpilot.features.domain import Choice, Number
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular
+from passpilot.plugin.records import parse_json
 from passpilot.training.data.matrix import decide
 from passpilot.training.data.normalization import FeatureStatistics
 from passpilot.training.learning.learner import Scaling
@@ -111,7 +112,7 @@ class DecisionNetwork:
         """
         path = os.path.join(folder, WEIGHTS)
         try:
-            value = json.loads(read_regular(path))
+            value: Any = parse_json(read_regular(path), path, "a network")
             statistics = FeatureStatistics(
                 tuple(value["names"]), *(np.array(value[key], np.float32) for key in ("mean", "deviation"))
             )

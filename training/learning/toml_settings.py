@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from typing import TypeVar
 
-from passpilot.training.typed_records import read_toml, typed_record
+from passpilot.plugin.records import read_toml, typed_record
 
 Settings = TypeVar("Settings")
 

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from passpilot.features.log.reader import read_log
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular
+from passpilot.plugin.records import parse_json
 from passpilot.training.evaluation.results import FORMAT, check_result
 from passpilot.training.report.document import page
 from passpilot.training.report.logs import LoggedRun, PageRun, Strings, add_log
@@ -189,20 +188,8 @@ def _shown(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _refused(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number")
-
-
-def _finite(text: str) -> float:
-    """A number; JSON can have one that no float holds."""
-    return value if math.isfinite(value := float(text)) else _refused(text)
-
-
 def _json_of(path: str) -> Json:
-    try:
-        raw = json.loads(read_regular(path), parse_constant=_refused, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"report {path}: expected {_KINDS}, got another file") from error
+    raw = parse_json(read_regular(path), f"report {path}", _KINDS)
     if not isinstance(raw, dict):
         raise InputError(f"report {path}: expected {_KINDS}, got JSON of another kind")
     return raw

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import write_file
+from passpilot.plugin.records import parse_json
 from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.unit import Asked, Compiled, Unit, UnitChoice, warm_up
@@ -111,11 +112,11 @@ def _read(path: str, choice: UnitChoice) -> Compiled | None:
         with open(path, "rb") as file:
             data = zlib.decompress(file.read())
         size = int.from_bytes(data[:8], "little")
-        table = json.loads(data[8 : 8 + size])
+        table: Any = parse_json(data[8 : 8 + size], path)
         asked = {CallKey(*row[:3]): Asked(*row[3:]) for row in table["asked"]}
         inline = {CallKey(*row[:3]): row[3] for row in table["inline"]}
         seconds, parts = float(table["seconds"]), table["parts"]
-    except (OSError, ValueError, TypeError, KeyError, zlib.error):
+    except (OSError, Error, ValueError, TypeError, KeyError, zlib.error):
         return None
     decided = UnitChoice(inline, choice.tail, choice.options, choice.functions)
     return Compiled(data[8 + size :], asked, decided, seconds, parts)

@@ -49,4 +49,5 @@ NB_MODULE(_core, M) {
   bindLoopKnowledge(M);
   bindBuilder(M);
   bindIR2Vec(M);
+  bindObjectFile(M);
 }

@@ -176,10 +176,10 @@ BAD = {
     "text": ({**sections(), "Opcodes": {"Add": "1"}}, "a list of finite numbers for 'Add' in Opcodes"),
     "no numbers": ({**sections(), "Opcodes": {"Add": []}}, "a list of finite numbers for 'Add' in Opcodes"),
     "true": ({**sections(), "Opcodes": {"Add": [True] * DIMENSION}}, "finite numbers for 'Add'"),
-    "infinity": ({**sections(), "Opcodes": {"Add": [float("inf")] * DIMENSION}}, "finite numbers for 'Add'"),
+    "infinity": ({**sections(), "Opcodes": {"Add": [float("inf")] * DIMENSION}}, "Infinity is no number"),
     "beyond all floats": (
         {**sections(), "Opcodes": {"Add": [10**400] * DIMENSION}},
-        "finite numbers for 'Add'",
+        "an integer of more than 64 bits",
     ),
     "lengths": ({**sections(), "Types": {"VoidTy": [1, 2]}}, "of one length, 7, got 2 for 'VoidTy' in Types"),
     "strangers": ({name: {"x": [1]} for name in ("Opcodes", "Types", "Arguments")}, "entities that LLVM has"),
@@ -195,7 +195,7 @@ def test_a_bad_vocabulary_is_refused_in_words(name: str, tmp_path: Path) -> None
 
 def test_a_file_that_is_no_json_is_refused(tmp_path: Path) -> None:
     (tmp_path / "v.json").write_bytes(b"\xff\xfe{")
-    with pytest.raises(InputError, match="expected a JSON file, got: "):
+    with pytest.raises(InputError, match="expected JSON, got other text: "):
         Vocabulary.read(tmp_path / "v.json")
     with pytest.raises(InputError, match="expected a JSON file, got: No such file"):
         Vocabulary.read(tmp_path / "absent.json")

@@ -79,7 +79,7 @@ def test_handshake_with_one_wrong_part(key: str, value: object) -> None:
     assert value == row[key] or (key == "offered" and value == [] and point.features == ())
 
 
-@pytest.mark.parametrize("shape", [[10**4000, 10**4000], [9] * 300_000, [1] * 65, [1 << 27]])
+@pytest.mark.parametrize("shape", [[10**19, 10**19], [9] * 300_000, [1] * 65, [1 << 27]])
 def test_a_wild_shape_is_refused_at_once(shape: list[int]) -> None:
     row = json.loads(wire.hello(POINT))
     row["offered"] += [{"name": name, "type": "double", "port": 0, "shape": shape} for name in ("x", "y")]

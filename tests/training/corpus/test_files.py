@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from passpilot.cli.cc.clang_arguments import WITH_VALUE
+from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
 from passpilot.training.corpus.archive import ArchiveMember, read_members
 from passpilot.training.corpus.arguments import for_object, optimization_level
-from passpilot.training.corpus.elf import code_hash, elf_type, sections
+from passpilot.training.corpus.elf import code_hash, elf_type
 from passpilot.training.corpus.embedded import inside, read_embedded
 from passpilot.training.corpus.recorded.link_command import LinkItem, read_link
 from tests.corpus.build import bindir
@@ -108,7 +109,7 @@ def test_the_code_of_an_object(objects: Path) -> None:
     assert code_hash(whole) == code_hash(stripped) != code_hash((objects / "a.o").read_bytes())
     assert code_hash(b"text") == ""
     assert elf_type(whole) == 1
-    assert {each.name for each in sections(whole)} >= {".text", ".llvmbc", ".llvmcmd", ".symtab"}
+    assert {each[0] for each in _core.object_sections(whole)} >= {".text", ".llvmbc", ".llvmcmd", ".symtab"}
 
 
 def test_an_object_with_very_many_sections() -> None:
@@ -138,7 +139,10 @@ def test_an_object_with_very_many_sections() -> None:
         0xFFFF,
     )
     data = head + body + b"".join(struct.pack("<IIQQQQIIQQ", *row) for row in rows)
-    assert [(each.name, each.data) for each in sections(data)] == [(".x", b"\x90\xc3"), (".names", names)]
+    assert [(each[0], each[2]) for each in _core.object_sections(data)] == [
+        (".x", b"\x90\xc3"),
+        (".names", names),
+    ]
 
 
 def test_the_arguments_of_a_link(tmp_path: Path) -> None:

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import resource
 import struct
 from pathlib import Path
 
 import pytest
 
+from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
 from passpilot.training.corpus.archive import ArchiveMember, is_archive, read_members
 from passpilot.training.corpus.arguments import for_object, optimization_level, relocation_model, value_of
-from passpilot.training.corpus.elf import code_hash, elf_type, sections
+from passpilot.training.corpus.elf import code_hash, elf_type
 from passpilot.training.corpus.front_end import FrontEnd, FrontEndJob, _job, _words, failure
 from passpilot.training.corpus.inspection import inspect
 from passpilot.training.corpus.recorded.link_command import LinkItem, read_link
@@ -43,7 +46,7 @@ def elf(*, wide: bool, order: str, rows: tuple[tuple[int, int, int, bytes], ...]
 def test_sections_of_every_class_and_byte_order(wide: bool, order: str) -> None:
     data = elf(wide=wide, order=order)
     assert elf_type(data) == 3
-    assert [tuple(each) for each in sections(data)] == [
+    assert _core.object_sections(data) == [
         (".text", 4, b"\x90\xc3"),
         (".data", 0, b"abc"),
         (".bss", 4, b""),
@@ -81,17 +84,20 @@ def test_other_files_have_no_type_and_damaged_ones_no_sections() -> None:
     assert (elf_type(data[:17]), elf_type(data[:18]), elf_type(b"text" * 10)) == (0, 3, 0)
     for end in (17, 63, len(data) - 1):
         with pytest.raises(InputError, match="expected an ELF object, got a damaged one"):
-            list(sections(data[:end]))
+            list(_core.object_sections(data[:end]))
     with pytest.raises(InputError, match="expected an ELF object, got another file"):
-        list(sections(b"\x7fELG"))
+        list(_core.object_sections(b"\x7fELG"))
     far = (*ROWS[:1], (7, 1, 0, b""), *ROWS[2:])
     with pytest.raises(InputError, match="got a damaged one"):
-        list(sections(elf(wide=True, order="<", rows=far)))
+        list(_core.object_sections(elf(wide=True, order="<", rows=far)))
     narrow = data[:58] + struct.pack("<H", 8) + data[60:]
     with pytest.raises(InputError, match="got a damaged one"):
-        list(sections(narrow))
+        list(_core.object_sections(narrow))
+    for size in (0, 4, 4096):  # of a row in the table of sections
+        with pytest.raises(InputError, match="got a damaged one"):
+            _core.object_sections(data[:58] + struct.pack("<H", size) + data[60:])
     no_table = data[:40] + bytes(8) + data[48:]
-    assert list(sections(no_table)) == []
+    assert list(_core.object_sections(no_table)) == []
 
 
 def member(name: str, data: bytes, size: str = "") -> bytes:
@@ -104,28 +110,49 @@ def members(data: bytes, path: str = "x.a") -> list[tuple[str, bytes, str]]:
     return [tuple(each) for each in read_members(path, data)]  # type: ignore[misc]
 
 
+def test_sections_that_share_their_bytes_are_refused() -> None:
+    """Twenty thousand sections that each span the whole file would be gigabytes."""
+    data = elf(wide=True, order="<", rows=((1, 1, 4, b"\x90" * 100_000), *ROWS))
+    place = data.index(struct.pack("<IIQQQQ", 1, 1, 4, 0, 64, 100_000))
+    row = data[place : place + 64]
+    many = data[:place] + row * 20_000 + data[place + 64 :]
+    many = many[:60] + struct.pack("<H", 20_006) + many[62:]
+    before = peak_memory()
+    for read in (_core.object_sections, lambda data: code_hash(data) or None):
+        with contextlib.suppress(InputError):
+            assert read(many) is None
+    assert peak_memory() - before < 100 << 20
+    assert _core.object_code_bytes(many) >= 20_000 * 100_000
+
+
+def peak_memory() -> int:
+    """The most memory that this process has had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+GNU = (
+    member("/", b"abc\0"),
+    member("//", b"a_long_name_of_one.o/\nanother_long_name.o/\n"),
+    member("short.o/", b"odd"),
+    member("/0", b"one"),
+    member("/22", b"two!"),
+    member("empty.o/", b""),
+)
+BSD = (
+    member("#1/12", b"__.SYMDEF\0\0\0" + bytes(8)),
+    member("#1/8", b"bsd.o\0\0\0data"),
+    member("short.o", b"odd"),
+)
+
+
 def test_members_byte_by_byte() -> None:
-    parts = [
-        member("/", b"abc"),
-        member("/SYM64/", b"abcd"),
-        member("__.SYMDEF", b""),
-        member("//", b"a_long_name_of_one.o/\nanother_long_name.o/\n"),
-        member("short.o/", b"odd"),
-        member("/0", b"one"),
-        member("/22", b"two!"),
-        member("#1/8", b"bsd.o\0\0\0data"),
-        member("#1/12", b"__.SYMDEF\0\0\0x"),
-        member("#1/20", b"__.SYMDEF SORTED\0\0\0\0x"),
-        member("empty.o/", b""),
-    ]
-    found = members(b"!<arch>\n" + b"".join(parts))
-    assert found == [
+    assert members(b"!<arch>\n" + b"".join(GNU)) == [
         ("short.o", b"odd", ""),
         ("a_long_name_of_one.o", b"one", ""),
         ("another_long_name.o", b"two!", ""),
-        ("bsd.o", b"data", ""),
         ("empty.o", b"", ""),
     ]
+    assert members(b"!<arch>\n" + b"".join(BSD)) == [("bsd.o", b"data", ""), ("short.o", b"odd", "")]
     assert members(b"!<arch>\n") == []
     assert [is_archive(each) for each in (b"!<arch>\n", b"!<thin>\nx", b"!<arch>", b"")] == [
         *(True, True),
@@ -153,8 +180,16 @@ def test_members_of_a_thin_archive_are_beside_it(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "a.o").write_bytes(b"first")
     (tmp_path / "deep" / "b.o").write_bytes(b"second")
-    parts = [member("//", b"../a.o/\nb.o/\n"), member("/0", b"", size="5"), member("/8:17", b"", size="6")]
-    found = members(b"!<thin>\n" + b"".join(parts), str(tmp_path / "deep" / "x.a"))
+    parts = [member("//", b"../a.o/\nb.o/\n"), member("/0", b"", size="5"), member("/8", b"", size="6")]
+    data, path = b"!<thin>\n" + b"".join(parts), str(tmp_path / "deep" / "x.a")
+    found = members(data, path)
+    assert list(read_members(path, data, str(tmp_path))) == found
+    with pytest.raises(InputError, match=r"x.a: expected members below .*/deep, got .*/a.o; give a folder"):
+        list(read_members(path, data, str(tmp_path / "deep")))
+    (tmp_path / "deep" / "b.o").unlink()
+    (tmp_path / "deep" / "b.o").symlink_to("/etc/hostname")
+    with pytest.raises(InputError, match=r"x.a: expected members below "):
+        list(read_members(path, data, str(tmp_path)))
     assert found == [
         ("a.o", b"first", str(tmp_path / "a.o")),
         ("b.o", b"second", str(tmp_path / "deep" / "b.o")),

@@ -218,7 +218,7 @@ def test_a_damaged_recording(here: Path) -> None:
     twice.unlink()
     built = build_corpus(str(here.parent / "corpus"), draft_recording(str(recording)))
     json_, cut, gone = built.problems
-    assert json_.startswith(f"{other}: expected JSON, got other text")
+    assert json_.startswith(f"{other}: expected a JSON file, got other text")
     assert cut.startswith("main.c: expected LLVM IR or bitcode, got: ")
     assert gone == "twice.c: expected bitcode, got: No such file or directory"
     assert list(built.corpus.units) == ["add.c"]

@@ -117,8 +117,8 @@ def test_a_unit_without_arguments_does_not_end_the_reading(corpus: Corpus) -> No
     ("file", "text", "said"),
     [
         ("corpus_description.json", None, "corpus_description.json: expected a JSON file, got: No such file"),
-        ("corpus_description.json", "{", "corpus_description.json: expected JSON, got other text"),
-        ("corpus_description.json", "[" * 100_000, "corpus_description.json: expected JSON"),
+        ("corpus_description.json", "{", "corpus_description.json: expected a JSON file, got other text"),
+        ("corpus_description.json", "[" * 100_000, "corpus_description.json: expected a JSON file"),
         ("corpus_description.json", "[]", r"expected a JSON object, got \[\]"),
         ("corpus_description.json", "{}", "corpus_description.json: expected modules, got none"),
         (

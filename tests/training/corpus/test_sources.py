@@ -208,7 +208,7 @@ def test_compile_commands_that_are_wrong(here: Path) -> None:
 
     assert "c.json: expected a JSON file, got: No such file or directory" in line()
     for text, said in (
-        ("{", "c.json: expected JSON, got other text"),
+        ("{", "c.json: expected a JSON file, got other text"),
         ("{}", "c.json: expected a JSON array of commands, got another value"),
         ("[1]", "c.json: [0]: expected a JSON object, got 1"),
         ('[{"directory": "/", "file": "a.c"}]', "c.json: [0]: expected command or arguments, got none"),

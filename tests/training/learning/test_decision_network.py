@@ -99,10 +99,10 @@ def test_wrong_weights_are_refused(tmp_path: Path) -> None:
         DecisionNetwork.read(folder, made.arrangement)
     changes: list[dict[str, object]] = [{"layers": 3}, {"scaling": [1]}, {"mean": ["x"]}, {"layers": [{}]}]
     for wrong in changes:
-        with pytest.raises(InputError, match="expected a network, got another file"):
+        with pytest.raises(InputError, match="expected a network, got "):
             DecisionNetwork.read(written(tmp_path, made, **wrong), made.arrangement)
     (tmp_path / "network.json").write_text("{")
-    with pytest.raises(InputError, match="expected a network, got another file"):
+    with pytest.raises(InputError, match="expected a network, got "):
         DecisionNetwork.read(str(tmp_path), made.arrangement)
 
 

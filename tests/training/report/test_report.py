@@ -210,10 +210,10 @@ def test_mangled_names_are_shown_demangled(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("text.html", "<html>", "expected a decision log, a decision file, .*, got another file"),
+        ("text.html", "<html>", "expected a decision log, a decision file, .*, got other text"),
         ("list.json", "[1]", "got JSON of another kind"),
         ("other.json", '{"a": 1}', "got JSON with a"),
-        ("nan.json", '{"curve": NaN}', "got another file"),
+        ("nan.json", '{"curve": NaN}', "got other text"),
         ("curve.json", '{"curve": [[1, 2]], "start": 1, "text": 1}', "without its curve and sizes"),
         ("eval.json", '{"format": "passpilot eval 1"}', "contenders: expected an array, got NoneType"),
         ("program.json",

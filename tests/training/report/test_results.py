@@ -92,13 +92,13 @@ def test_a_result_of_no_known_kind_tells_its_first_keys() -> None:
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])
 def test_a_result_has_finite_numbers(number: str, tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(f'{{"curve": [[1, 0.5, {number}]], "start": 100, "text": 90}}')
-    with pytest.raises(InputError, match=r"report .*r\.json: .* got another file"):
+    with pytest.raises(InputError, match=r"report .*r\.json: .* got other text"):
         Report(MANY).add(str(tmp_path / "r.json"))
 
 
 def test_json_without_an_end_of_its_depth_is_another_file(tmp_path: Path) -> None:
     (tmp_path / "deep.json").write_text("[" * 200_000)
-    with pytest.raises(InputError, match="got another file"):
+    with pytest.raises(InputError, match="got other text"):
         Report(MANY).add(str(tmp_path / "deep.json"))
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.records import read_json, typed_record
 from passpilot.training.corpus.recorded.recorder import COMMANDS, FORMAT, MODULES
-from passpilot.training.typed_records import read_json, typed_record
 
 
 @dataclass(frozen=True, slots=True, eq=False)

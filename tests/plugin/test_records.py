@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from passpilot.plugin.errors import InputError
-from passpilot.training.typed_records import read_json, typed_record
+from passpilot.plugin.records import parse_json, parse_toml, read_json, typed_record
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,44 @@ VALUE = {
     "inner": {"x": 5},
     "unknown": [],
 }
+
+
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [
+        ("[" * 65 + "]" * 65, "nesting of more than 64 levels"),
+        ("[" * 100_000, "nesting of more than 64 levels"),
+        ('{"a":' * 65 + "1" + "}" * 65, "nesting of more than 64 levels"),
+        (f"[{10**20}]", "an integer of more than 64 bits"),
+        (f"[-{10**400}]", "an integer of more than 64 bits"),
+        ("9" * 5000, "Exceeds the limit"),
+        ('["\\ud800"]', "'utf-8' codec can't encode character"),
+        ('{"\\udfff\\ud800": 1}', "'utf-8' codec can't encode character"),
+        ("[1e999]", "1e999 is no number"),
+        ("[NaN]", "NaN is no number"),
+    ],
+)
+def test_what_is_out_of_bounds(text: str, got: str) -> None:
+    with pytest.raises(InputError, match=f"^f: expected JSON, got other text: {re.escape(got)}"):
+        parse_json(text, "f")
+    with pytest.raises(InputError, match=r"^f: expected TOML, got other text: "):
+        parse_toml(f"x = {text}", "f")
+
+
+def test_what_is_within_the_bounds() -> None:
+    assert parse_json('["\\ud83d\\ude00", "\\udcff", 18446744073709551615]', "f") == [
+        "\U0001f600",
+        "\udcff",
+        2**64 - 1,
+    ]
+    deep = parse_json("[" * 64 + "]" * 64, "f")
+    assert parse_toml("x = " + "[" * 60 + "]" * 60, "f")["x"] == deep[0][0][0][0]  # type: ignore[index]
+
+
+def test_an_error_about_a_large_value_is_short() -> None:
+    with pytest.raises(InputError) as caught:
+        typed_record({"text": [["x" * 1000] * 1000] * 1000}, Outer, "f")
+    assert len(str(caught.value)) < 200
 
 
 def test_members_by_their_kind() -> None:
@@ -106,6 +145,6 @@ def test_what_is_no_object(value: object, tmp_path: Path) -> None:
 def test_a_file_of_other_bytes_is_one_line(tmp_path: Path) -> None:
     for data in (b"\xff\xfe\xff", b"{\n\n"):
         (tmp_path / "f.json").write_bytes(data)
-        with pytest.raises(InputError, match=r"f.json: expected JSON, got other text: .") as caught:
+        with pytest.raises(InputError, match=r"f.json: expected a JSON file, got other text: .") as caught:
             read_json(tmp_path / "f.json")
         assert "\n" not in str(caught.value)

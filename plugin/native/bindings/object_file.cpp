@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "core.h"
+
+#include "../hosted/object_file.h"
+
+namespace passpilot {
+
+static llvm::StringRef bytesOf(nb::bytes Data) {
+  return {Data.c_str(), Data.size()};
+}
+
+static nb::bytes bytesOf(llvm::StringRef Data) {
+  return nb::bytes(Data.data(), Data.size());
+}
+
+/// Names need not be UTF-8, and different ones stay different.
+static nb::str named(const std::string &Name) {
+  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(
+      Name.data(), static_cast<Py_ssize_t>(Name.size()), "surrogateescape"));
+}
+
+void bindObjectFile(nb::module_ &M) {
+  M.def(
+      "object_sections",
+      [](nb::bytes Data) {
+        std::vector<std::tuple<nb::str, uint64_t, nb::bytes>> Found;
+        for (const auto &[Name, Flags, Bytes] : objectSections(bytesOf(Data)))
+          Found.emplace_back(named(Name), Flags, bytesOf(Bytes));
+        return Found;
+      },
+      nb::arg("data"),
+      "Names, flags and bytes of the sections of an ELF object.");
+  M.def(
+      "object_code_bytes",
+      [](nb::bytes Data) { return objectCodeBytes(bytesOf(Data)); },
+      nb::arg("data"),
+      "The sizes of the executable sections of an ELF object together.");
+  M.def(
+      "object_functions",
+      [](nb::bytes Data) {
+        std::vector<std::tuple<nb::str, uint64_t, bool>> Found;
+        for (const auto &[Name, Size, Local] : objectFunctions(bytesOf(Data)))
+          Found.emplace_back(named(Name), Size, Local);
+        return Found;
+      },
+      nb::arg("data"),
+      "Names and sizes of the functions that an ELF object defines, and "
+      "whether they are local.");
+  M.def(
+      "archive_members",
+      [](nb::bytes Data) {
+        std::vector<std::pair<nb::str, nb::bytes>> Found;
+        for (const auto &[Name, Bytes] : archiveMembers(bytesOf(Data)))
+          Found.emplace_back(named(Name), bytesOf(Bytes));
+        return Found;
+      },
+      nb::arg("data"),
+      "Names and bytes of an archive's members; those of a thin one have "
+      "none.");
+}
+
+} // namespace passpilot

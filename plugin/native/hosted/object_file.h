@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What LLVM's readers find in ELF objects and archives. The bytes may come from
+// anybody: all functions throw InputError for damaged ones.
+
+#ifndef PASSPILOT_HOSTED_OBJECT_FILE_H
+#define PASSPILOT_HOSTED_OBJECT_FILE_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace passpilot {
+
+/// Name, flags, and the bytes in the file, within \p Data.
+using ObjectSection = std::tuple<std::string, uint64_t, llvm::StringRef>;
+std::vector<ObjectSection> objectSections(llvm::StringRef Data);
+
+/// The sum of the sizes of the executable sections.
+uint64_t objectCodeBytes(llvm::StringRef Data);
+
+/// Name, size, and whether other objects cannot see it, of defined functions.
+using ObjectFunction = std::tuple<std::string, uint64_t, bool>;
+std::vector<ObjectFunction> objectFunctions(llvm::StringRef Data);
+
+/// Names and bytes of the members; those of a thin archive have no bytes.
+using ArchiveMember = std::pair<std::string, llvm::StringRef>;
+std::vector<ArchiveMember> archiveMembers(llvm::StringRef Data);
+
+} // namespace passpilot
+
+#endif
