@@ -63,6 +63,15 @@ public:
   of(llvm::RegAllocEvictionAdvisorAnalysisLegacy &Analysis, llvm::Module &M);
   bool stopped() const { return Sessions.stopped(); }
 
+  // The advisors of one function.
+  std::unique_ptr<llvm::RegAllocEvictionAdvisor>
+  adviseEviction(const llvm::MachineFunction &MF, const llvm::RAGreedy &RA,
+                 llvm::MachineBlockFrequencyInfo *Frequencies,
+                 llvm::MachineLoopInfo *Loops);
+  std::unique_ptr<llvm::RegAllocPriorityAdvisor>
+  advisePriority(const llvm::MachineFunction &MF, const llvm::RAGreedy &RA,
+                 llvm::SlotIndexes &Indexes);
+
   const AllocationSessions Sessions;
   Session *const Evict, *const Priority;
   ReleaseEviction Eviction;
