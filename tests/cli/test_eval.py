@@ -66,6 +66,19 @@ def test_sizes_decisions_and_outputs(small: Path) -> None:
     assert "python:" in done.out.decode()
 
 
+def test_the_shells_variables_are_not_part_of_a_policy(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flags = ("--baselines=-Oz", "--policy=priority=default", "--no-runs", "--no-cache")
+    evaluated(small, *flags)
+    before = result(small.parent / "r.json")["programs"]
+    for name, value in (("INLINE", "const:0"), ("POLICY", "@none"), ("LOG", "none/logs"), ("STATS", "1")):
+        monkeypatch.setenv(f"PASSPILOT_{name}", value)
+    assert evaluated(small, *flags).err == ""
+    after = result(small.parent / "r.json")["programs"]
+    assert [each["results"]["priority=default"]["linked"] for each in after] == [
+        each["results"]["priority=default"]["linked"] for each in before
+    ]
+
+
 def test_baselines_come_from_the_cache_the_second_time(small: Path) -> None:
     evaluated(small, "--baselines=-Oz,-O3", "--no-cache")
     fresh = result(small.parent / "r.json")

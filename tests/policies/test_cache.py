@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,7 @@ from onnx import TensorProto, helper
 from passpilot.plugin.errors import PasspilotWarning
 from passpilot.runners.policy import cache as user_cache
 from passpilot.training.policy_folder import PointChoice, PolicyText, write_policy
-from tests.command import PASSPILOT, passpilot, run
+from tests.command import PASSPILOT, finished, passpilot, run, started
 from tests.policies.test_doors import OZ, text_of, tool
 
 
@@ -44,6 +47,44 @@ def test_two_processes_at_once(cache: Path, here: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in cache.iterdir()}
     text_of(passpilot("cc", "--policy=@tiny", "-Oz", "-c", "calls.c", cwd=here))
     assert {path: path.stat().st_mtime_ns for path in cache.iterdir()} == before
+
+
+def test_a_process_waits_for_the_one_that_compiles_the_model(cache: Path, tiny: Path, here: Path) -> None:
+    """It takes what the other has made."""
+    command = ("opt", OZ, f"--policy={tiny}", "-S", "calls.bc", "-o", "-")
+    expected = text_of(passpilot(*command, cwd=here))
+    (library,) = cache.glob("*.so")
+    library.rename(here / "made.so")
+    lock = cache / f"{library.name}.lock"
+    with lock.open("ab") as held, started(PASSPILOT, *command, cwd=here) as child:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        while lock not in {path.resolve() for path in opened_by(child.pid)}:
+            assert child.poll() is None, "it does not wait"
+        made = (here / "made.so").rename(library).stat()
+        fcntl.flock(held, fcntl.LOCK_UN)
+        assert text_of(finished(child, time.monotonic())) == expected
+    assert os.path.samestat(library.stat(), made), "it was compiled again"
+
+
+def opened_by(pid: int) -> list[Path]:
+    with contextlib.suppress(FileNotFoundError):  # it has ended
+        return list(Path(f"/proc/{pid}/fd").iterdir())
+    return []
+
+
+@pytest.mark.parametrize("change", ["time", "size"])
+def test_a_model_that_was_trained_again_is_noticed(change: str, cache: Path, tiny: Path, here: Path) -> None:
+    """By its time alone, and by its size alone."""
+    folder = here / "mine"
+    shutil.copytree(tiny, folder)
+    command = ("opt", OZ, f"--policy={folder}", "-S", "calls.bc", "-o", "-")
+    text_of(passpilot(*command, cwd=here))
+    assert list(cache.glob("*.policy"))
+    model = folder / "inline.onnx"
+    data, before = model.read_bytes(), model.stat()
+    model.write_bytes(data[:-1] + bytes([data[-1] ^ 1]) if change == "time" else data + b"\n")
+    os.utime(model, ns=(before.st_atime_ns, before.st_mtime_ns + (change == "time")))
+    assert "expected inline.onnx with SHA-256" in passpilot(*command, cwd=here).err
 
 
 def test_a_changed_policy_is_prepared_again(cache: Path, tiny: Path, here: Path) -> None:

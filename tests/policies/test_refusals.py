@@ -24,6 +24,9 @@ OTHER_MODEL: Change = lambda text: re.sub('sha256 = ".*"', 'sha256 = "0123"', te
 OTHER_TARGET: Change = lambda text: text.replace('targets = "any"', 'targets = ["aarch64"]')  # noqa: E731
 
 
+PART_OF_TARGET: Change = lambda text: text.replace('targets = "any"', 'targets = ["x86", "x86_6"]')  # noqa: E731
+
+
 @pytest.fixture
 def changed(tiny: Path, tmp_path: Path) -> Callable[[Change], Path]:
     """A copy of the policy, with another policy.toml."""
@@ -46,8 +49,9 @@ def changed(tiny: Path, tmp_path: Path) -> Callable[[Change], Path]:
         (OTHER_FEATURES, "expected a model for the features "),
         (OTHER_MODEL, "expected inline.onnx with SHA-256 0123, got "),
         (OTHER_TARGET, "expected a module for aarch64, got one for x86_64-"),
+        (PART_OF_TARGET, "expected a module for x86 or x86_6, got one for x86_64-"),
     ],
-    ids=["llvm", "features", "model", "target"],
+    ids=["llvm", "features", "model", "target", "part of the target"],
 )
 def test_a_policy_for_something_else(
     change: Change, said: str, changed: Callable[[Change], Path], here: Path

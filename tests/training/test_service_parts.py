@@ -215,6 +215,37 @@ def test_no_more_workers_than_episodes_and_idle_ones_are_used_again() -> None:
     asyncio.run(scene())
 
 
+def test_starts_at_once_are_no_more_than_the_episodes() -> None:
+    async def scene() -> None:
+        pool = Pool(WorkerOptions(), 2)
+        made = await asyncio.gather(*(pool.borrow() for _ in range(4)), return_exceptions=True)
+        assert [type(each).__name__ for each in made] == ["EpisodeWorker"] * 2 + ["PeerError"] * 2
+        pool.close()
+
+    asyncio.run(scene())
+
+
+def test_what_one_episode_has_printed_is_not_in_the_report_of_the_next(tmp_path: Path) -> None:
+    (tmp_path / "loud.py").write_text("print('of the first episode', flush=True)\n")
+
+    async def scene() -> None:
+        pool = Pool(WorkerOptions((str(tmp_path / "loud.py"),)), 1)
+        reports = []
+        for times in (1, 2):
+            for _ in range(times):
+                worker = await pool.borrow()
+                pool.give_back(worker, done=True)
+            worker = await pool.borrow() if times == 2 else worker
+            worker._process.kill()
+            with pytest.raises(CompilationError) as caught:
+                await worker.receive(GENEROUS)
+            reports.append(str(caught.value))
+        pool.close()
+        assert ["of the first episode" in each for each in reports] == [True, False]
+
+    asyncio.run(scene())
+
+
 def test_a_worker_that_cannot_load_its_files(tmp_path: Path) -> None:
     async def scene() -> None:
         pool = Pool(WorkerOptions((str(tmp_path / "none.py"),)), 1)

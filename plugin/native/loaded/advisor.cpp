@@ -54,7 +54,9 @@ public:
     if (!Temporary.empty())
       sys::DontRemoveFileOnSignal(Temporary);
     if (F)
-      Report.push_back({"error", who() + describe(F)});
+      Report.push_back({"error", F.Kind == FailureKind::Log
+                                     ? Log.refusal(F.Text)
+                                     : who() + describe(F)});
     else if (Good)
       warn(Report);
   }

@@ -37,10 +37,13 @@ void LogFile::drop() {
   File.discard();
 }
 
+std::string LogFile::refusal(const std::string &Why) const {
+  return "decision log " + Path + ": expected a file to write, got: " + Why;
+}
+
 void LogFile::fail(const std::string &Why) {
   drop();
-  throw std::runtime_error("decision log " + Path +
-                           ": expected a file to write, got: " + Why);
+  throw std::runtime_error(refusal(Why));
 }
 
 } // namespace passpilot

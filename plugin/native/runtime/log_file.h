@@ -25,6 +25,8 @@ public:
   void keep();
   /// Closes the log and removes the file.
   void drop();
+  /// The error for a file that cannot be written.
+  std::string refusal(const std::string &Why) const;
 
 private:
   std::string Path;

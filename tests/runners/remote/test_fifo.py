@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import stat
@@ -133,3 +134,27 @@ def test_a_peer_that_does_not_read_is_noticed_in_time() -> None:
     finally:
         channel.close()
         os.close(unread)
+
+
+def test_a_client_that_locks_a_pair_whose_names_have_passed_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server gives the names to a new pair after the client has opened the old one."""
+    lock = fcntl.flock
+    servers: list[FifoChannel] = []
+
+    def late(descriptor: int, how: int) -> None:
+        if len(servers) == 1:
+            servers.append(listener.offer())
+        lock(descriptor, how)
+
+    with Listener(str(tmp_path / "ch")) as listener:
+        servers.append(listener.offer())
+        monkeypatch.setattr(fcntl, "flock", late)
+        end = connect(str(tmp_path / "ch"), time.monotonic() + GENEROUS)
+        for number, server in enumerate(servers):
+            with contextlib.suppress(PeerError):  # nobody reads from the first
+                server.write(b"%d" % number, time.monotonic() + GENEROUS, "a number")
+        assert end.read(1, time.monotonic() + GENEROUS, "a number") == b"1"
+        for each in (end, *servers):
+            each.close()

@@ -108,3 +108,19 @@ def test_the_name_of_a_context_is_bounded(size: int, kind: str) -> None:
         asked = Question(context="x" * size).SerializeToString()
         replies = advise(channel)(iter([hello, asked]), timeout=GENEROUS)
         assert [Answer.FromString(each).WhichOneof("kind") for each in replies] == ["welcome", kind]
+
+
+def test_a_client_that_says_nothing_keeps_no_place() -> None:
+    done = threading.Event()
+
+    def silent() -> Iterator[bytes]:
+        done.wait(GENEROUS)
+        yield from ()
+
+    with server("const:1", timeout=0.2) as made, grpc.insecure_channel(target_of(made)) as channel:
+        with pytest.raises(grpc.RpcError) as caught:
+            next(advise(channel)(silent(), timeout=GENEROUS))
+        assert caught.value.code() == grpc.StatusCode.CANCELLED
+        with made._changed:
+            assert made._changed.wait_for(lambda: made.sessions == 0, GENEROUS)
+        done.set()

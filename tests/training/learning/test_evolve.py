@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,7 +62,12 @@ def test_ranks_are_centred_and_shared() -> None:
 
 def test_evolution_gains_and_goes_on_exactly(program: Path, tmp_path: Path) -> None:
     settings = EvolveSettings(
-        (str(program),), iterations=3, population=6, sigma=1.0, learning_rate=0.5, checkpoint=3
+        (str(shutil.copy(program, tmp_path / "a.bc")),),
+        iterations=3,
+        population=6,
+        sigma=1.0,
+        learning_rate=0.5,
+        checkpoint=3,
     )
     made = EvolutionRun(settings, "", str(tmp_path / "whole"), machines=Machines(2)).run()
     assert made.rewards["train"] > made.others["at the start"]["train"]
@@ -78,6 +84,11 @@ def test_evolution_gains_and_goes_on_exactly(program: Path, tmp_path: Path) -> N
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
     with pytest.raises(InputError, match="expected a checkpoint of the same settings"):
         EvolutionRun(replace(settings, seed=3), "", str(tmp_path / "parts"), resume=True).run()
+    changed = Module.read(program)
+    optimize(changed, "strip")
+    (tmp_path / "a.bc").write_bytes(changed.bitcode())
+    with pytest.raises(InputError, match="expected a checkpoint of the same settings"):
+        EvolutionRun(settings, "", str(tmp_path / "parts"), resume=True).run()
 
 
 def test_the_command_evolves_a_trained_network(program: Path, tmp_path: Path) -> None:

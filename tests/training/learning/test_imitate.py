@@ -131,6 +131,18 @@ def test_training_goes_on_exactly(policy: str, taught: Path, tmp_path: Path) -> 
         Imitation(settings, str(tmp_path / "parts"), resume=True).run()
 
 
+def test_training_goes_on_with_the_same_decisions_only(taught: Path, tmp_path: Path) -> None:
+    shutil.copytree(taught / "lz4", tmp_path / "data")
+    (file,) = DecisionShards(tmp_path / "data" / "train").files
+    data = DataSettings((str(tmp_path / "data" / "train"),))
+    settings = ImitateSettings(data, trees=TreeSettings(rounds=2), checkpoint=1)
+    Imitation(settings, str(tmp_path / "model")).run()
+    Imitation(settings, str(tmp_path / "model"), resume=True).run()
+    shutil.copy(DecisionShards(taught / "libyaml" / "validation").files[0], file)
+    with pytest.raises(InputError, match="expected a checkpoint of the same settings"):
+        Imitation(settings, str(tmp_path / "model"), resume=True).run()
+
+
 def test_the_command_survives_a_kill(taught: Path, tmp_path: Path) -> None:
     settings = tmp_path / "a.toml"
     settings.write_text(

@@ -68,12 +68,22 @@ def test_a_callback_sees_every_trial_and_may_stop(unit: Path) -> None:
     assert all(trial.seconds > 0 for trial in trials)
 
 
-def test_an_exception_of_a_callback_is_the_callers(unit: Path) -> None:
-    def fails(_study: Study, _trial: Trial) -> None:
-        raise ZeroDivisionError
+def test_what_was_compiled_before_an_error_is_kept(unit: Path, tmp_path: Path) -> None:
+    output = str(tmp_path / "out.decisions")
+    kept: list[int] = []
+
+    def fail(_study: Study, trial: Trial) -> None:
+        if trial.number == 2:
+            raise ZeroDivisionError
+
+    def note(study: Study, _trial: Trial) -> None:
+        kept.append(study.engine.kept)
 
     with pytest.raises(ZeroDivisionError):
-        passpilot.tune(unit, compiles=4, callbacks=[fails])
+        passpilot.tune(unit, compiles=6, jobs=1, output=output, callbacks=[fail])
+    passpilot.tune(unit, compiles=6, jobs=1, output=output, callbacks=[note])
+    assert kept[0] >= 2
+    assert not (tmp_path / "out.decisions.search").exists()
 
 
 def test_several_modules_have_one_result(tmp_path: Path) -> None:

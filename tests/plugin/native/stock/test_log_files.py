@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -24,13 +25,16 @@ PLUGIN: Final = str(llvm_plugin())
 POLICY: Final = "def yes(obs):\n    return True\n"
 
 
+ONE_CALL: Final = "static int g(int x) { return 3 * x; } int f(int x) { return g(x); }"
+
+
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     (tmp_path / "policy.py").write_text(POLICY)
-    return stock.clang(stock.MANY_CALLS, tmp_path / "in.bc")
+    return stock.clang(getattr(request, "param", stock.MANY_CALLS), tmp_path / "in.bc")
 
 
-@pytest.fixture(params=["native in opt", "Python in opt", "passpilot opt", "llc", "mlir-opt"])
+@pytest.fixture(params=["native in opt", "Python in opt", "passpilot opt", "llc", "clang", "mlir-opt"])
 def command(request: pytest.FixtureRequest, source: Path) -> str:
     """A command line that writes the log to the file whose name is put behind it."""
     if request.param == "mlir-opt":
@@ -38,6 +42,9 @@ def command(request: pytest.FixtureRequest, source: Path) -> str:
         run = "advised-inline{runner=const:1 log=$1}"
         words = f"{MLIR_OPT} --load-pass-plugin={mlir_plugin()} in.mlir -o out.bc"
         return f'logged() {{ {words} --pass-pipeline="builtin.module({run})"; }}; logged '
+    if request.param == "clang":
+        words = f"{bindir() / 'clang'} -fpass-plugin={PLUGIN} -Oz -c {source} -o out.bc"
+        return f'logged() {{ PASSPILOT_INLINE=const:1 PASSPILOT_LOG="$1" {words}; }}; logged '
     if request.param == "llc":
         words = (
             f"{bindir() / 'llc'} -load={PLUGIN} {pressure.compiled(source.parent)} -filetype=obj -o out.bc"
@@ -57,6 +64,19 @@ def shell(text: str, folder: Path) -> bytes:
     done = subprocess.run(["sh", "-c", text], cwd=folder, capture_output=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.mark.parametrize(
+    "source", [stock.MANY_CALLS, ONE_CALL], indirect=True, ids=["many calls", "one call"]
+)
+def test_a_full_disk_is_an_error_and_leaves_no_output(command: str, tmp_path: Path) -> None:
+    """The only decisions there are stay in a buffer until the log is closed."""
+    text = ["sh", "-c", f"{command}/dev/full"]
+    done = subprocess.run(text, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1
+    (error,) = re.findall("error: (.*)", done.stderr)
+    assert re.fullmatch("decision log /dev/full.*: expected .*write.*, got: No space left on device", error)
+    assert not (tmp_path / "out.bc").exists()
 
 
 @pytest.mark.parametrize("there", [True, False])

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Puts mistakes into the product, one at a time, and counts those that tests notice.
+
+usage: python -m bench.sweeps.mutants [python] [native] [--count=N] [--budget=90m] [--again]
+
+Python has 300 mutants, C++ (`native`) 40, unless --count says otherwise. For a mutant of Python, the tests
+run that execute the line, the nearest first, until one fails. For one of C++, the core is built, and the
+tests of the file's folder run. bench/results/mutants.jsonl has a line for every mutant. The next call goes
+on; --again tries those again that survived. A result `equivalent`, with the reason, is written by hand: no
+test can notice the mutant.
+
+The mistakes are put into this tree. A call that is ended takes its own out; the next call takes out that of
+one that was killed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import psutil
+
+from bench.lib import RESULTS, ROOT, command
+from bench.sweeps import reach
+from bench.sweeps.mutations import NATIVE, Mutant, ordered
+from bench.sweeps.programs import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+RECORD: Final = RESULTS / "mutants.jsonl"
+SEED: Final = 22
+COUNTS: Final = {"python": 300, "native": 40}
+QUICK: Final = 10.0
+MOST: Final = 60.0
+"""Seconds of tests that run for a mutant in the first turn, and in all, unless it hangs."""
+MEMORY: Final = 6 << 30
+_ORIGINAL: Final = reach.WORK / "original.json"
+_SUBREAPER: Final = 36
+
+NATIVE_TESTS: Final = {
+    "allocator": ("tests/passes/allocator", "tests/passes/allocation"),
+    "bindings": ("tests/plugin/ir", "tests/plugin", "tests/passes"),
+    "c": ("tests/plugin/native/c", "tests/runners/test_c_api.py"),
+    "hosted": ("tests/plugin/ir", "tests/passes", "tests/plugin", "tests/cli"),
+    "launcher": ("tests/cli/cc", "tests/policies"),
+    "llvm": ("tests/passes", "tests/plugin/native/stock", "tests/training/tuning"),
+    "loaded": ("tests/plugin/native/stock", "tests/plugin/native/mlir", "tests/plugin/native/c"),
+    "mlir": ("tests/plugin/native/mlir", "tests/passes/mlir"),
+    "runtime": ("tests/runners", "tests/features/log", "tests/policies", "tests/passes"),
+    "stock": ("tests/plugin/native/stock", "tests/policies", "tests/cli/cc"),
+}
+"""The tests of the folders of plugin/native."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What came of a run of tests."""
+
+    failed: str
+    """The first test that failed, or that it took too long; empty if all passed."""
+
+
+def main_loop(kind: str, count: int, ends: float, *, again: bool) -> None:
+    """Try the sample's mutants that have no result."""
+    rows = read()
+    for mutant in itertools.islice(_sample(kind, rows), count):
+        row = rows.get(mutant.key)
+        done = row is not None and (row["result"] != "survived" or not again)
+        if done or time.monotonic() > ends:
+            continue
+        began = time.monotonic()
+        result, by = _tried(mutant)
+        rows[mutant.key] = {
+            "key": mutant.key,
+            "file": mutant.file,
+            "line": mutant.line,
+            "before": mutant.before,
+            "after": mutant.after,
+            "result": result,
+            "by": by,
+            "date": datetime.now(UTC).date().isoformat(),
+        }
+        write(rows)
+        spent = time.monotonic() - began
+        print(f"{result} {mutant.file}:{mutant.line} {mutant.after!r} {by} ({spent:.0f} s)", flush=True)
+
+
+def _sample(kind: str, rows: dict[str, dict[str, Any]]) -> Iterator[Mutant]:
+    """The mutants of the seed's order but those that do not compile."""
+    for mutant in ordered(kind, SEED):
+        row = rows.get(mutant.key)
+        if row is None or row["result"] != "no code":
+            yield mutant
+
+
+def read() -> dict[str, dict[str, Any]]:
+    """The record, by the mutants' keys."""
+    lines = RECORD.read_text().splitlines() if RECORD.exists() else []
+    return {row["key"]: row for row in map(json.loads, lines)}
+
+
+def write(rows: dict[str, dict[str, Any]]) -> None:
+    """Write the record, whole or not at all."""
+    partial = RECORD.with_suffix(".partial")
+    order = sorted(rows.values(), key=lambda row: (row["file"], row["line"], row["key"]))
+    partial.write_text("".join(f"{json.dumps(row)}\n" for row in order))
+    partial.replace(RECORD)
+
+
+def _tried(mutant: Mutant) -> tuple[str, str]:
+    """`killed`, `survived` or `no code`, and by what."""
+    path = ROOT / mutant.file
+    status, text = path.stat(), path.read_text()
+    _ORIGINAL.parent.mkdir(parents=True, exist_ok=True)
+    _ORIGINAL.write_text(json.dumps({"file": mutant.file, "text": text}))
+    try:
+        path.write_text(mutant.text())
+        if mutant.file.startswith(NATIVE):
+            return _native(mutant)
+        # A time of its own: bytecode is taken for that of a file with the same time and size.
+        os.utime(path, (status.st_atime, int(mutant.key[:7], 16)))
+        return _python(mutant)
+    finally:
+        path.write_text(text)
+        if not mutant.file.startswith(NATIVE):
+            os.utime(path, (status.st_atime, status.st_mtime))
+        _ORIGINAL.unlink()
+
+
+def _python(mutant: Mutant) -> tuple[str, str]:
+    found = reach.reaching(mutant.file, mutant.line)
+    spent, turn = 0.0, QUICK
+    batch: list[str] = []
+    for each in [*found, None]:
+        if each is None or (batch and spent + each.seconds > turn):
+            if batch and (failed := run_tests(batch, spent)):
+                return "killed", failed
+            batch, turn = [], MOST
+            if each is None or (spent and spent + each.seconds > MOST):
+                continue
+        spent += each.seconds
+        batch += each.nodes
+    return "survived", "" if found else "no test executes the line"
+
+
+def _native(mutant: Mutant) -> tuple[str, str]:
+    if not build():
+        return "no code", ""
+    folder, stem = mutant.file.split("/")[2:4]
+    names = set(re.split(r"_", stem.removesuffix(".cpp")))
+    chosen: list[str] = []
+    for tests in NATIVE_TESTS[folder]:
+        here = sorted(
+            module for module in reach.modules() if module.startswith(tests) and module not in chosen
+        )
+        chosen += sorted(here, key=lambda module: -len(names & set(re.split(r"\W|_", module))))
+    failed = run_tests(chosen, 6 * MOST)
+    return ("killed", failed) if failed and failed != "time" else ("survived", failed)
+
+
+def build() -> bool:
+    """Build the core and put it where Python finds it; whether it compiles."""
+    tool, folder = str(ROOT / ".venv/bin/cmake"), str(ROOT / "build/cmake")
+    library = subprocess.check_output(
+        [sys.executable, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"], text=True
+    ).strip()
+    steps = (
+        [tool, "--build", folder],
+        [tool, "--install", folder, "--prefix", library, "--component", "Unspecified"],
+    )
+    if any(subprocess.run(step, capture_output=True, check=False).returncode for step in steps):
+        return False
+    launcher = ROOT / ".venv/bin/passpilot"
+    if launcher.read_bytes() != (ROOT / "build/cmake/passpilot").read_bytes():
+        launcher.unlink()
+        launcher.write_bytes((ROOT / "build/cmake/passpilot").read_bytes())
+        launcher.chmod(0o755)
+    return True
+
+
+def run_tests(nodes: Sequence[str], seconds: float) -> str:
+    """Run tests until one fails; returns its name, `time` if they hang, or nothing if all pass."""
+    lit = [node for node in nodes if node.startswith(reach.LIT)]
+    rest = [node for node in nodes if node not in lit]
+    if rest and (failed := _run([*reach.PYTEST, "-x", "-rfE", *rest], seconds)):
+        return failed
+    return _run([*reach.LIT_COMMAND, "--max-failures=1", *lit], seconds) if lit else ""
+
+
+def _run(command: Sequence[str], seconds: float) -> str:
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, start_new_session=True, preexec_fn=_limited,
+    ) as child:  # fmt: skip
+        try:
+            out, _ = child.communicate(timeout=60 + 4 * seconds)
+        except subprocess.TimeoutExpired:
+            out = ""
+        finally:
+            _end_children()
+    if not out:
+        return "time"
+    failed = re.search(r"^(?:FAILED|ERROR|FAIL:) ([^ ]+(?: :: [^ ]+)?)", out, re.MULTILINE)
+    if child.returncode in (0, 5):
+        return ""
+    return failed[1] if failed else f"exit code {child.returncode}"
+
+
+def _limited() -> None:
+    """A mutant may not take the machine's memory."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+
+
+def _end_children() -> None:
+    """End the processes that tests have started and left, which belong to this one now."""
+    for child in psutil.Process().children(recursive=True):
+        child.kill()
+    while True:
+        try:
+            os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        time.sleep(0.01)
+
+
+def _take_out() -> None:
+    """Take out the mistake of a call that was killed."""
+    if _ORIGINAL.exists():
+        original = json.loads(_ORIGINAL.read_text())
+        (ROOT / original["file"]).write_text(original["text"])
+        _ORIGINAL.unlink()
+
+
+@command
+def main(*kinds: str, count: int = 0, budget: str = "90m", again: bool = False) -> None:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    _take_out()
+    ends = time.monotonic() + duration(budget)
+    for kind in kinds or COUNTS:
+        main_loop(kind, count or COUNTS[kind], ends, again=again)
+        if kind == "native":
+            build()

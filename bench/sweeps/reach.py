@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which tests execute which lines of Python: test modules run once under coverage.py, when they are needed.
+
+build/mutants/reach keeps the lines by test, one file for each test module, until the test module changes.
+A child process records the test that started it, because pytest puts its name into the environment.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from bench.lib import ROOT
+from bench.sweeps.mutations import PYTHON_ROOMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+WORK: Final = ROOT / "build/mutants"
+LEFT_OUT: Final = ("bench", "corpus", "docs", "install", "newcomer", "outside", "tools", "test_")
+"""What stands behind `tests/` in tests that look at the tree, or at other projects."""
+NEAREST: Final = 8
+ENOUGH: Final = 3
+"""So many test modules run for a file, or as many until so many of them execute the line."""
+PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout=300")
+LIT: Final = "lit_tests/"
+_LIT_FILES: Final = (f"{LIT}*.ll", f"{LIT}*.test", f":!{LIT}*Inputs*")
+LIT_COMMAND: Final = (str(ROOT / ".venv/bin/lit"), "-q", "-j1", "--timeout=300")
+_SETTINGS: Final = """\
+[run]
+source = passpilot,{rooms}
+data_file = {folder}/data
+parallel = true
+patch = _exit, fork
+dynamic_context = test_function
+context = ${{PYTEST_CURRENT_TEST-}}
+disable_warnings = couldnt-parse, module-not-imported, module-not-measured, no-data-collected
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reaching:
+    """Tests of one module that execute a line."""
+
+    module: str
+    tests: tuple[str, ...]
+    """Their names; empty for all of the module, of which a fixture executes the line."""
+    seconds: float
+
+    @property
+    def nodes(self) -> list[str]:
+        """What pytest calls them."""
+        return [f"{self.module}::{test}" for test in self.tests] or [self.module]
+
+
+@cache
+def modules() -> list[str]:
+    """The test modules, and lit's tests, that may notice a mutant."""
+    listed = subprocess.check_output(["git", "ls-files", "tests/*.py"], cwd=ROOT, text=True).split()
+    kept = (each for each in listed if "/test_" in each)
+    return [
+        *(each for each in kept if not each.removeprefix("tests/").startswith(LEFT_OUT)),
+        *subprocess.check_output(["git", "ls-files", *_LIT_FILES], cwd=ROOT, text=True).split(),
+    ]
+
+
+def digest(file: str) -> str:
+    """A hash of a file."""
+    return hashlib.sha256((ROOT / file).read_bytes()).hexdigest()[:12]
+
+
+def known(module: str) -> dict[str, Any] | None:
+    """What was found out about a test module, if that is still there."""
+    path = _path(module)
+    found: dict[str, Any] | None = json.loads(path.read_text()) if path.exists() else None
+    return found if found and found["digest"] == digest(module) else None
+
+
+def _path(module: str) -> Path:
+    return WORK / "reach" / f"{module.removesuffix('.py').replace('/', '.')}.json"
+
+
+def explore(module: str) -> dict[str, Any]:
+    """Run a test module under coverage.py and keep what its tests execute."""
+    folder = WORK / f"data-{os.getpid()}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    settings = folder / "settings"
+    settings.write_text(_SETTINGS.format(rooms=",".join(PYTHON_ROOMS), folder=folder))
+    began = time.monotonic()
+    ran = subprocess.run(
+        [*LIT_COMMAND, module] if module.startswith(LIT) else [*PYTEST, "-rf", "--durations=0", module],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"COVERAGE_PROCESS_START": str(settings)},
+    )
+    durations: dict[str, float] = {}
+    for seconds, test in re.findall(r"^([\d.]+)s \w+ +\S+?\.py::(\w+(?:::\w+)*)", ran.stdout, re.MULTILINE):
+        durations[test] = round(durations.get(test, 0) + float(seconds), 2)
+    lines = _lines(folder)
+    found = {
+        "digest": digest(module),
+        "seconds": round(time.monotonic() - began, 1),
+        "failed": sorted({_function(line) for line in re.findall(r"^FAILED (.*)", ran.stdout, re.MULTILINE)}),
+        "durations": durations,
+        "digests": {file: digest(file) for file in lines},
+        "lines": lines,
+    }
+    _path(module).parent.mkdir(parents=True, exist_ok=True)
+    _path(module).write_text(json.dumps(found))
+    shutil.rmtree(folder)
+    return found
+
+
+def _lines(folder: Path) -> dict[str, dict[str, list[str]]]:
+    """The tests by file and line; an empty name for what runs outside of any."""
+    from coverage import CoverageData
+    from coverage.exceptions import CoverageException
+
+    found: dict[str, dict[str, set[str]]] = {}
+    for path in folder.glob("data*"):
+        data = CoverageData(basename=str(path))
+        try:
+            data.read()
+        except CoverageException:
+            continue  # a process was killed while it wrote
+        for measured in data.measured_files():
+            file = os.path.relpath(os.path.realpath(measured), ROOT)
+            if file.split("/")[0] not in PYTHON_ROOMS:
+                continue
+            bodies = _bodies(file)
+            for line, contexts in data.contexts_by_lineno(measured).items():
+                if line in bodies:
+                    tests = found.setdefault(file, {}).setdefault(str(line), set())
+                    tests.update(_function(context) for context in contexts)
+    return {
+        file: {line: sorted(tests) for line, tests in sorted(rows.items())} for file, rows in found.items()
+    }
+
+
+def _bodies(file: str) -> set[int]:
+    tree = ast.parse((ROOT / file).read_text())
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return {
+        line
+        for node in ast.walk(tree)
+        if isinstance(node, kinds)
+        for line in range(node.body[0].lineno, (node.end_lineno or 0) + 1)
+    }
+
+
+def _function(context: str) -> str:
+    """The test function that a context of coverage.py, or pytest's name of a test, names."""
+    if "::" in context:
+        return re.split(r"[\[ ]", re.sub(r"^.*?\.py::", "", context.split("|")[0]))[0]
+    return context.rpartition(".")[2]
+
+
+def reaching(file: str, line: int) -> list[Reaching]:
+    """The tests that execute a line. Modules run for it, the nearest first, until `ENOUGH` execute it."""
+    near = sorted(modules(), key=lambda module: -_nearness(file, module))[:NEAREST]
+    for module in near:
+        if not known(module) and sum(each.module in near for each in _reaching(file, line)) < ENOUGH:
+            print(f"{module}: {explore(module)['seconds']} s", flush=True)
+    return sorted(_reaching(file, line), key=lambda each: (-_nearness(file, each.module), each.seconds))
+
+
+def _reaching(file: str, line: int) -> Iterator[Reaching]:
+    for module in modules():
+        seen = known(module)
+        if not seen or file not in seen["lines"]:
+            continue
+        rows: dict[str, list[str]] = seen["lines"][file]
+        same = seen["digests"][file] == digest(file)
+        tests = set(rows.get(str(line), ())) if same else {test for row in rows.values() for test in row}
+        tests -= set(seen["failed"])
+        durations: dict[str, float] = seen["durations"]
+        if "" in tests:
+            whole = not seen["failed"]
+            names = () if whole else tuple(sorted(set(durations) - set(seen["failed"])))
+            if whole or names:
+                yield Reaching(module, names, seen["seconds"])
+        elif tests:
+            quick = sorted(tests, key=lambda test: durations.get(test, 0))
+            yield Reaching(module, tuple(quick), 0.5 + sum(durations.get(test, 0.02) for test in quick))
+
+
+@cache
+def _nearness(file: str, module: str) -> int:
+    """Whether a test module imports or names the file, and how many words the two paths share."""
+    path = file.removesuffix(".py")
+    words = set(re.split(r"\W|_", file)) & set(re.split(r"\W|_", module))
+    imports = path.replace("/", ".") in (ROOT / module).read_text("utf-8", "replace")
+    return 20 * imports + 10 * (path.rpartition("/")[2] in module) + len(words)
