@@ -95,8 +95,8 @@ def _llvm() -> str:
     mapped: list[str] = []
     with contextlib.suppress(OSError):  # a chroot may have no /proc
         mapped = Path("/proc/self/maps").read_text().split()
-    libraries = sorted({each for each in mapped if Path(each).name.startswith("libLLVM")})
-    return ", ".join([*(each.strip() for each in lines if each.strip()), *libraries])
+    libraries = sorted({file for file in mapped if Path(file).name.startswith("libLLVM")})
+    return ", ".join([*(line.strip() for line in lines if line.strip()), *libraries])
 
 
 def _stock_plugin() -> str:

@@ -163,7 +163,7 @@ def _ways(flags: Sequence[str], base: CompileWay) -> list[CompileWay]:
         raise UsageError(f"eval: --policy: expected options of passpilot cc, got {options.rest[0]!r}")
     environment = options.environment()
     tries = [{**environment, POLICY: policy} for policy in variants_of(options) if policy]
-    return [CompileWay(base.level, base.flags, each, plugin=True) for each in tries or [environment]]
+    return [CompileWay(base.level, base.flags, values, plugin=True) for values in tries or [environment]]
 
 
 def _best_of(words: Sequence[str], base: CompileWay) -> list[CompileWay]:

@@ -116,7 +116,7 @@ def _logs(path: str) -> list[str]:
 def _decisions(log: str, limit: int | None = None) -> Iterator[ShownDecision]:
     reader = read_log(log)
     style = style_of(reader.features)
-    return (ShownDecision(each, style) for each in islice(reader, limit))
+    return (ShownDecision(decision, style) for decision in islice(reader, limit))
 
 
 def _print_json(logs: Sequence[str], limit: int | None) -> None:

@@ -74,8 +74,8 @@ def _show(bundle: PolicyBundle | Error, options: PoliciesOptions) -> bool:
     if options.prepare:
         from passpilot.runners.policy.prepare import policy_record
 
-        made = policy_record(bundle.spec)
-        recipes = (made.recipe(f"?recipe={number}") for number in range(1, made.recipe_count + 1))
+        record = policy_record(bundle.spec)
+        recipes = (record.recipe(f"?recipe={number}") for number in range(1, record.recipe_count + 1))
         for runner in sorted({runner for recipe in recipes for runner in recipe.runners.values()}):
             print(f"  prepared: {for_terminal(runner)}")
     return True

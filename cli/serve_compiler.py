@@ -119,10 +119,10 @@ def _guard(options: ServeCompilerOptions) -> tuple[str, tuple[bytes, bytes] | No
     from passpilot.runners.remote.auth import is_loopback, read_guard
     from passpilot.runners.remote.grpc_messages import split_address
 
-    made = options.token
-    if made is None and not options.no_token:
-        made = secrets.token_hex(16)
+    token = options.token
+    if token is None and not options.no_token:
+        token = secrets.token_hex(16)
     if options.no_token and not is_loopback(split_address(options.grpc, "serve-compiler: --grpc")[0]):
         text = f"passpilot serve-compiler: --grpc {options.grpc}: without a token, whoever reaches it uses it"
         print(text, file=sys.stderr, flush=True)
-    return read_guard(options.grpc, made, options.tls_cert, options.tls_key, who="serve-compiler")
+    return read_guard(options.grpc, token, options.tls_cert, options.tls_key, who="serve-compiler")

@@ -155,14 +155,14 @@ def reference() -> Iterator[ApiPage]:
         more = inspect.cleandoc(getattr(passpilot, name).__doc__ or "").partition("\n\n")[2]
         # Errors and the IR are trees of classes, in which each is shown with what it adds.
         options = TREE if name in ("errors", "ir") else ""
-        names_in = [f"{name}.{each}" for each in exported(name)]
+        names_in = [f"{name}.{public}" for public in exported(name)]
         yield ApiPage(name, f"passpilot.{name}", sentence, names_in, more, options)
 
 
 def exported(module: str) -> list[str]:
     """The names that a public module offers."""
     found = getattr(passpilot, module)
-    return [each.__name__ for each in found.PUBLIC] if module == "errors" else list(found.__all__)
+    return [error.__name__ for error in found.PUBLIC] if module == "errors" else list(found.__all__)
 
 
 def undocumented(item: Item, path: str) -> Iterator[str]:

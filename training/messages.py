@@ -83,7 +83,7 @@ def failure(error: BaseException, *, retry: bool = False) -> CompilerMessage:
 def points_of(start: Start) -> list[tuple[str, Sequence[str]]]:
     """The points that an episode decides, each with the features to observe; none in the default's start."""
     first = [(start.point, start.features)] if start.point else []
-    return [*first, *((each.point, each.features) for each in start.also)]
+    return [*first, *((point.point, point.features) for point in start.also)]
 
 
 def default_start(start: Start) -> Start:

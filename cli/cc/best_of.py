@@ -90,7 +90,7 @@ def _only_object(front_end: FrontEnd, command: Sequence[str]) -> FrontEndJob | N
         jobs = front_end.compilations(command)
     except CompilationError:
         return None
-    if len(jobs) != 1 or [each for each in jobs[0].arguments if each in ACTIONS] != ["-emit-obj"]:
+    if len(jobs) != 1 or [argument for argument in jobs[0].arguments if argument in ACTIONS] != ["-emit-obj"]:
         return None
     source, output = (os.path.join(front_end.directory, path) for path in (jobs[0].source, jobs[0].output))
     is_file = jobs[0].output != "-" and (os.path.isfile(output) or not os.path.lexists(output))

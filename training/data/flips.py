@@ -81,8 +81,8 @@ class OnnxDecider:
         """Whether to inline."""
         default = {"inlining_default": int(obs.default())} if "inlining_default" in self._names else {}
         row = [default[name] if name in default else obs[name].item() for name in self._names]
-        (made,) = self._session.run(None, {self._input: np.array([row], np.float32)})
-        return bool(made[0, 0] >= 0.5)
+        (scores,) = self._session.run(None, {self._input: np.array([row], np.float32)})
+        return bool(scores[0, 0] >= 0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def gather_flips(
 
 
 def _program(corpus: Corpus, name: str, settings: FlipSettings) -> Iterator[Taught | Error]:
-    program = next((each for each in corpus.programs if each.name == name), None)
+    program = next((program for program in corpus.programs if program.name == name), None)
     if program is None:
         raise InputError(f"{corpus.folder}: expected the link of {name}, got its modules alone")
     linked = linked_program(corpus, program, PIPELINE, RewardText.parse("text"))
@@ -184,7 +184,7 @@ def _program(corpus: Corpus, name: str, settings: FlipSettings) -> Iterator[Taug
     teacher = None if settings.teacher == "default" else OnnxDecider(settings.teacher)
     worths = flip_worths(study, settings.rounds, settings.seed, teacher)
     modules = [
-        TaughtModule(name, each, str(corpus.units[each].bitcode), PIPELINE) for each in program.modules
+        TaughtModule(name, module, str(corpus.units[module].bitcode), PIPELINE) for module in program.modules
     ]
     teaching = Teaching(teachers=(settings.teacher,), deadline=settings.deadline, machines=settings.machines)
     for number, taught in enumerate(gather(modules, teaching)):

@@ -42,7 +42,7 @@ class ProgramRuns:
         self, commands: Commands, runs: Sequence[ProgramRun], deadline: float, step: Callable[[], object]
     ) -> None:
         self._commands, self._runs, self._deadline, self._step = commands, runs, deadline, step
-        self._expected = [each.stdout_sha256 for each in runs]
+        self._expected = [run.stdout_sha256 for run in runs]
         self._processor = max(os.sched_getaffinity(0))
         self._before = TIED if shutil.which(TIED[0]) else ()
 

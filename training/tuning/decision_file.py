@@ -76,7 +76,7 @@ def write_decisions(path: str, units: Sequence[UnitDecisions], notes: Sequence[s
     for unit in units:
         lines += ["", f"unit {unit.name}", *(f"# {note}" for note in unit.notes)]
         lines += [f"pipeline {unit.pipeline}"] * bool(unit.pipeline)
-        lines += [f"option {each}" for each in unit.options]
+        lines += [f"option {option}" for option in unit.options]
         lines += [
             f"function {_escaped(name)} {' '.join(unit.functions[name])}" for name in sorted(unit.functions)
         ]

@@ -56,7 +56,7 @@ class Engine:
 
     def compile(self, work: Sequence[tuple[int, UnitChoice]]) -> list[Compiled | Error]:
         """Compile every choice for the unit of its number; an error for one that fails or takes too long."""
-        paths = [os.path.join(self.folder, self._key(*each)) if self.folder else "" for each in work]
+        paths = [os.path.join(self.folder, self._key(*task)) if self.folder else "" for task in work]
         found = [_read(path, choice) if path else None for path, (_, choice) in zip(paths, work, strict=True)]
         missing = [index for index, compiled in enumerate(found) if compiled is None]
         self.saved += sum(compiled.seconds for compiled in found if compiled is not None) / self.jobs
