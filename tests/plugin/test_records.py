@@ -71,8 +71,9 @@ VALUE = {
 def test_what_is_out_of_bounds(text: str, got: str) -> None:
     with pytest.raises(InputError, match=f"^f: expected JSON, got other text: {re.escape(got)}"):
         parse_json(text, "f")
-    with pytest.raises(InputError, match=r"^f: expected TOML, got other text: "):
-        parse_toml(f"x = {text}", "f")
+    if "1e999" not in text:  # TOML has infinity
+        with pytest.raises(InputError, match=r"^f: expected TOML, got other text: "):
+            parse_toml(f"x = {text}", "f")
 
 
 def test_what_is_within_the_bounds() -> None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 OUTPUTS: Final = frozenset(
     (
+        "-dumpdir",
         "-dependency-file",
         "-dependency-dot",
         "-module-dependency-dir",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.version import MAJOR
+from passpilot.training.corpus.carried import Carried
 from passpilot.training.corpus.inspection import inspect_all
 from passpilot.training.corpus.layout import (
     DESCRIPTION,
@@ -23,6 +24,7 @@ from passpilot.training.corpus.layout import (
     CorpusProgram,
     CorpusUnit,
     UnitOrigin,
+    check_name,
     clang_major,
 )
 
@@ -88,20 +90,36 @@ def build_corpus(
     """
     target = os.path.abspath(folder)
     check_new(folder)
-    facts, problems = _checked(draft.units)
-    problems = [*draft.problems, *problems]
-    chosen = [unit for unit in draft.units if unit.name in facts and wanted(unit.arguments(facts[unit.name]))]
+    units, refused = _within(Path(target), draft.units)
+    facts, problems = _checked(units)
+    problems = [*draft.problems, *refused, *problems]
+    chosen = [unit for unit in units if unit.name in facts and wanted(unit.arguments(facts[unit.name]))]
     facts = {unit.name: facts[unit.name] for unit in chosen}
     if not facts:
         raise InputError(_nothing(folder, problems))
     with _partial(target) as partial:
-        corpus = _written(Path(partial), draft, facts)
+        carried = Carried()
+        corpus = _written(Path(partial), draft, facts, carried)
         problems += _lost(draft.programs, corpus.programs)
+        problems += filter(None, [carried.problem(f"corpus {folder}")])
         corpus.write()
         for name, data in draft.files.items():
             os.makedirs(os.path.dirname(os.path.join(partial, name)), exist_ok=True)
             write_file(os.path.join(partial, name), data)
     return BuiltCorpus(Corpus.read(target), problems)
+
+
+def _within(folder: Path, units: Sequence[UnitDraft]) -> tuple[list[UnitDraft], list[str]]:
+    """The units whose names stay in the folder, and what is wrong with the others."""
+    kept: list[UnitDraft] = []
+    problems: list[str] = []
+    for unit in units:
+        try:
+            check_name(folder, unit.name, f"corpus {folder}")
+            kept.append(unit)
+        except InputError as error:
+            problems.append(str(error))
+    return kept, problems
 
 
 def check_new(folder: str) -> None:
@@ -176,7 +194,7 @@ def _named(names: Sequence[str]) -> str:
     return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
 
 
-def _written(folder: Path, draft: CorpusDraft, facts: Mapping[str, ModuleFacts]) -> Corpus:
+def _written(folder: Path, draft: CorpusDraft, facts: Mapping[str, ModuleFacts], carried: Carried) -> Corpus:
     """Write modules that differ; returns the corpus, whose description is not yet written."""
     units: dict[str, CorpusUnit] = {}
     origins: dict[str, UnitOrigin] = {}
@@ -187,7 +205,7 @@ def _written(folder: Path, draft: CorpusDraft, facts: Mapping[str, ModuleFacts])
             continue
         data = entry.bitcode()
         thinlto = entry.thinlto() if entry.thinlto else b""
-        arguments = draft.override or entry.arguments(facts[entry.name])
+        arguments = carried.compilation(draft.override or entry.arguments(facts[entry.name]))
         unit = CorpusUnit(entry.name, folder / f"{entry.name}.bc", arguments)
         digest = hashlib.sha256(data).hexdigest()
         kept = known.setdefault((digest, hashlib.sha256(thinlto).digest(), *_generation(unit)), entry.name)
@@ -204,10 +222,9 @@ def _written(folder: Path, draft: CorpusDraft, facts: Mapping[str, ModuleFacts])
     first = next(iter(facts.values()))
     compilers = Counter(module.compiler for module in facts.values() if module.compiler)
     compiler = compilers.most_common(1)[0][0] if compilers else ""
-    programs = _renamed(draft.programs, units, duplicates)
-    return Corpus(
-        folder, units, programs, CorpusFacts(compiler, first.triple, origins, duplicates), draft.override
-    )
+    programs = _renamed([carried.program(program) for program in draft.programs], units, duplicates)
+    override = draft.override and carried.compilation(draft.override)
+    return Corpus(folder, units, programs, CorpusFacts(compiler, first.triple, origins, duplicates), override)
 
 
 def _generation(unit: CorpusUnit) -> tuple[object, ...]:

@@ -24,10 +24,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.files import make_folder, read_regular, write_file
+from passpilot.plugin.files import is_below, is_inner, make_folder, read_regular, write_file
+from passpilot.plugin.origin import warn_user
 from passpilot.plugin.records import read_json, typed_record
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus import arguments as cc1
+from passpilot.training.corpus.carried import Carried
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +39,9 @@ FACTS: Final = "passpilot.json"
 PROGRAMS: Final = "programs.json"
 UNSPECIFIED: Final = "<UNSPECIFIED>"
 """What mlgo-utils writes as override where people must put the arguments in."""
+
+SUFFIXES: Final = (".bc", ".cmd", ".thinlto.bc")
+"""How the files of a module end."""
 
 FORMAT: Final = 1
 """The version of `passpilot.json`."""
@@ -193,11 +198,16 @@ class Corpus:
             key = "global_command_override"
             raise InputError(f"{place}: {key}: expected arguments of clang -cc1, got {UNSPECIFIED}")
         for name in description.modules:
-            _check_name(place, name)
-        units = {name: _unit(path, name, override) for name in description.modules}
+            check_name(path, name, f"{place}: modules")
+        carried = Carried()
+        override = carried.compilation(override) if override else None
+        units = {name: _unit(path, name, override, carried) for name in description.modules}
         facts = _read_facts(path / FACTS)
         _check_version(path, facts, units)
-        return cls(path, units, _read_programs(path / PROGRAMS, units), facts, override)
+        programs = _read_programs(path / PROGRAMS, units, carried)
+        if problem := carried.problem(f"corpus {path}"):
+            warn_user(problem)
+        return cls(path, units, programs, facts, override)
 
     def write(self) -> None:
         """Write the corpus to `folder`; modules that are elsewhere are copied into it.
@@ -251,17 +261,21 @@ class _Programs:
     programs: tuple[CorpusProgram, ...] = ()
 
 
-def _check_name(path: str, name: str) -> None:
-    """Refuse names that lead out of the folder: a corpus may come from elsewhere."""
-    if not name or name.startswith("/") or "\0" in name or ".." in name.split("/"):
-        raise InputError(f"{path}: modules: expected names of files in the folder, got {name!r}")
+def check_name(folder: Path, name: str, where: str) -> None:
+    """Refuse names that lead out of the folder, also by a link: a corpus may come from elsewhere.
+
+    Raises:
+        InputError: the name is such a one.
+    """
+    if not is_inner(name) or not all(is_below(folder / f"{name}{suffix}", folder) for suffix in SUFFIXES):
+        raise InputError(f"{where}: expected names of files in the folder, got {name!r}")
 
 
-def _unit(folder: Path, name: str, override: tuple[str, ...] | None) -> CorpusUnit:
+def _unit(folder: Path, name: str, override: tuple[str, ...] | None, carried: Carried) -> CorpusUnit:
     arguments: tuple[str, ...] = override or ()
     if override is None:
         try:
-            arguments = command_arguments(read_regular(folder / f"{name}.cmd"))
+            arguments = carried.compilation(command_arguments(read_regular(folder / f"{name}.cmd")))
         except OSError:
             arguments = ()  # one broken unit does not end a run over all; `corpus verify` names it
     thinlto = folder / f"{name}.thinlto.bc"
@@ -277,14 +291,16 @@ def _read_facts(path: Path) -> CorpusFacts:
     return facts
 
 
-def _read_programs(path: Path, units: Mapping[str, CorpusUnit]) -> tuple[CorpusProgram, ...]:
+def _read_programs(
+    path: Path, units: Mapping[str, CorpusUnit], carried: Carried
+) -> tuple[CorpusProgram, ...]:
     if not path.exists():
         return ()
     programs = typed_record(read_json(path), _Programs, str(path)).programs
     for program in programs:
         if missing := [name for name in program.modules if name not in units]:
             raise InputError(f"{path}: {program.name}: expected modules of the corpus, got {missing[0]!r}")
-    return programs
+    return tuple(carried.program(program) for program in programs)
 
 
 def clang_major(compiler: str) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -99,6 +100,8 @@ class RecordedCommand:
         if found.format != FORMAT:
             raise InputError(f"{path}: expected format {FORMAT}, got {found.format} of another passpilot")
         directory = found.directory
+        if wrong := next((unit.bitcode for unit in found.units if not _is_module(unit.bitcode)), None):
+            raise InputError(f"{path}: units: expected names of recorded modules, got {wrong!r:.80}")
         units = tuple(
             replace(
                 unit,
@@ -110,6 +113,11 @@ class RecordedCommand:
         )
         link = found.link and replace(found.link, driver=found.driver, directory=directory, units=units)
         return replace(found, units=units, link=link)
+
+
+def _is_module(name: str) -> bool:
+    """Whether a name is that of a module in `MODULES`, or empty."""
+    return re.fullmatch("[0-9a-f]*", name) is not None
 
 
 @dataclass(slots=True)
