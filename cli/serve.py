@@ -13,7 +13,7 @@ import threading
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.outputs import prepare
-from passpilot.cli.parser import SECONDS, Parser, argument, flag, option, record, several
+from passpilot.cli.parser import SECONDS, Parser, argument, count_of, flag, option, record, several
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.extras import needs
 from passpilot.plugin.failures import for_terminal
@@ -41,6 +41,12 @@ class ServeOptions(NamedTuple):
     once: bool = flag("end after one client")
     point: str = option(metavar="NAME", default="inline", help="the decision point (inline)")
     timeout: float = option(metavar="S", type=SECONDS, default=10.0, help="seconds per message (10)")
+    frame: int = option(
+        metavar="MIB",
+        type=count_of("MiB", 1),
+        default=1,
+        help="the most MiB of a client's tensors (1, or RUNNER's)",
+    )
     token: str | None = option(metavar="TEXT|@FILE", help="gRPC: answer only clients that send this token")
     tls_cert: str | None = option(metavar="FILE", help="gRPC: use TLS with this certificate (PEM)")
     tls_key: str | None = option(metavar="FILE", help="gRPC: the private key of the certificate (PEM)")
@@ -57,6 +63,10 @@ def make_parser() -> Parser:
         "  passpilot opt a.bc -passes='default<Oz>' --inline=pipe:/tmp/ch -o b.bc\n\n"
         "  passpilot serve onnx:model.onnx --grpc :5005 &\n"
         "  passpilot opt a.bc -passes='default<Oz>' --inline=grpc:127.0.0.1:5005 -o b.bc\n\n"
+        "With --grpc it serves 1000 sessions at a time, half of them of one peer, and fewer if there are\n"
+        "few file descriptors (ulimit -n). A message must end within --timeout. All unfinished messages\n"
+        "together have at most 68 MiB, or 64 times the largest message, half of them from one peer.\n"
+        "Connections that ask nothing are closed if descriptors run out.\n\n"
         "SIGTERM, Ctrl-C and SIGHUP end it with exit code 0. If the last two are ignored at the start, as\n"
         "with nohup or & in a script, only SIGTERM ends it.",
     )
@@ -113,6 +123,7 @@ def _serve_pipe(options: ServeOptions, base: str, stopping: threading.Event, tal
         base,
         point=options.point,
         timeout=options.timeout,
+        frame=options.frame << 20,
         stopping=stopping,
         ready=lambda: _tell_ready(options, f"pipe:{base}"),
         tally=tally,
@@ -133,6 +144,7 @@ def _serve_grpc(options: ServeOptions, address: str, tally: Tally) -> None:
         address,
         point=options.point,
         timeout=options.timeout,
+        frame=options.frame << 20,
         token=token,
         tls=tls,
         tally=tally,

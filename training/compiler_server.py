@@ -4,20 +4,34 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Final
 
-from passpilot.runners.serving.grpc_server import OPTIONS, announce, listen  # before grpc: see there
+from passpilot.runners.serving.grpc_server import (
+    MOST,
+    OPTIONS,
+    announce,
+    listen,
+    places,
+)  # before grpc: see there
 
 import grpc  # isort: skip
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from passpilot.runners.serving.guard import AsyncTokenGuard
+from passpilot.plugin.failures import for_terminal
+from passpilot.runners.remote.grpc_messages import options
+from passpilot.runners.remote.wire import LARGEST
+from passpilot.runners.serving.connections import Connections
+from passpilot.runners.serving.guard import LOOKERS, AsyncTokenGuard, Lookers, Share
 from passpilot.training.compiler_service import SERVICE, CompilerService, ServedFolder
 from passpilot.training.pool import GRACE, Pool
 
 if TYPE_CHECKING:
     from passpilot.training.pool import WorkerOptions
+
+TOTAL: Final = 2 * LARGEST
+"""Bytes of all unfinished messages; one peer may send half of them."""
 
 
 class CompilerServer:
@@ -47,8 +61,16 @@ class CompilerServer:
     ) -> None:
         folder = ServedFolder(corpus)
         self._pool = Pool(workers, episodes)
-        self._service = CompilerService(self._pool, folder, timeout, compile_timeout)
-        self._server = grpc.aio.server(options=OPTIONS, interceptors=[AsyncTokenGuard(token)])
+        most = places(MOST)
+        self._connections = Connections(LARGEST, TOTAL, timeout, _notice)
+        self._service = CompilerService(
+            self._pool, folder, timeout, compile_timeout, self._connections, Share(most // 2)
+        )
+        self._server = grpc.aio.server(
+            options=(*OPTIONS, *options(LARGEST, timeout)),
+            interceptors=[AsyncTokenGuard(token, Lookers(SERVICE, timeout, self._connections))],
+            maximum_concurrent_rpcs=most + LOOKERS,
+        )
 
     async def start(self, address: str, tls: tuple[bytes, bytes] | None) -> None:
         """Listen at HOST:PORT, and print the port if the system chooses it.
@@ -60,6 +82,7 @@ class CompilerServer:
         await self._pool.warm()
         await self._offer()
         await self._server.start()
+        self._connections.start(port)
         announce(address, port)
 
     async def _offer(self) -> None:
@@ -73,9 +96,14 @@ class CompilerServer:
 
     async def stop(self) -> None:
         """End all episodes and the worker processes."""
+        self._connections.stop()
         await self._server.stop(None)
         self._pool.close()
         # The end of the loop cancels grpc's tasks, which would print tracebacks.
         others = asyncio.all_tasks() - {asyncio.current_task()}
         if others:
             await asyncio.wait(others, timeout=GRACE)
+
+
+def _notice(text: str) -> None:
+    print(f"passpilot serve-compiler: {for_terminal(text)}", file=sys.stderr, flush=True)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import grpc
 
 from passpilot.plugin.errors import CompilationError, Error, InputError
-from passpilot.runners.remote import grpc_messages
+from passpilot.runners.remote import wire
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Start
 from passpilot.training.messages import default_start, failure
 from passpilot.training.rewards import improvement
@@ -26,6 +26,8 @@ from passpilot.training.rewards import improvement
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from passpilot.runners.serving.connections import Connections, Stream
+    from passpilot.runners.serving.guard import Share
     from passpilot.training.pool import EpisodeWorker, Pool
 
     Context = grpc.aio.ServicerContext[AgentMessage, CompilerMessage]
@@ -86,8 +88,8 @@ class ServedFolder:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode):
                     raise InputError(f"path {path!r:.80}: expected a regular file of the corpus, got another")
-                if status.st_size > grpc_messages.LARGEST:
-                    most = f"at most {grpc_messages.LARGEST >> 20} MiB, got {status.st_size >> 20}"
+                if status.st_size > wire.LARGEST:
+                    most = f"at most {wire.LARGEST >> 20} MiB, got {status.st_size >> 20}"
                     raise InputError(f"path {path!r:.80}: expected a file of the corpus of {most}")
                 return file.read()
         except (OSError, ValueError) as error:  # ValueError: a null character
@@ -103,8 +105,17 @@ def _open(path: str, flags: int) -> int:
 class CompilerService:
     """Serves episodes: an agent has `timeout` seconds for an action, a compiler `limit` for an answer."""
 
-    def __init__(self, pool: Pool, corpus: ServedFolder, timeout: float, limit: float) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        corpus: ServedFolder,
+        timeout: float,
+        limit: float,
+        connections: Connections,
+        share: Share,
+    ) -> None:
         self.pool = pool
+        self._connections, self._share = connections, share
         self.corpus = corpus
         self.timeout = timeout
         self.limit = limit
@@ -120,14 +131,18 @@ class CompilerService:
         return grpc.method_handlers_generic_handler(SERVICE, {"Episodes": method})
 
     async def _episodes(self, _messages: object, context: Context) -> None:
-        await _AgentStream(self, context).run()
+        with self._share.place(context) as free, self._connections.call(context.peer()) as stream:
+            if not free:
+                await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, self._share.refusal)
+            await _AgentStream(self, context, stream).run()
 
 
 class _AgentStream:
     """Serves one agent's episodes, one after the other."""
 
-    def __init__(self, service: CompilerService, context: Context) -> None:
+    def __init__(self, service: CompilerService, context: Context, stream: Stream) -> None:
         self._service = service
+        self._stream = stream
         self._pool = service.pool
         self._context = context
         self._worker: EpisodeWorker | None = None  # during an episode
@@ -137,6 +152,7 @@ class _AgentStream:
         """Answer until the agent leaves; its death cancels this at any await."""
         try:
             while isinstance(message := await self._next(), AgentMessage):
+                self._stream.take(message.ByteSize())
                 answer = await self._answer(message)
                 await self._within(self._service.timeout, self._context.write(answer), "it to take an answer")
         finally:

@@ -21,7 +21,7 @@ from passpilot.plugin.errors import InputError, PeerError
 from passpilot.plugin.extras import needs
 from passpilot.plugin.failures import for_terminal
 from passpilot.runners.base import tensor_views
-from passpilot.runners.remote.wire import error_class
+from passpilot.runners.remote.wire import LARGEST, error_class
 from passpilot.runners.spec import LONGEST_TIMEOUT
 
 if TYPE_CHECKING:
@@ -186,7 +186,8 @@ class CompilerClient:
             failure = message.failure.failure
             raise error_class(failure.kind)(f"{self._who}: {for_terminal(failure.error)}")
         if message.HasField("episode"):
-            self._points[message.point] = _introduced(message.episode)
+            room = LARGEST - sum(len(each.frame) for each in self._points.values())
+            self._points[message.point] = _introduced(message.episode, room)
         if place := self._points.get(message.point):
             self.point = message.point
             self.tensors, self.advice, self.domain = place.tensors, place.advice, place.domain
@@ -214,9 +215,11 @@ class CompilerClient:
         self.close()
 
 
-def _introduced(episode: Episode) -> _PointInEpisode:
+def _introduced(episode: Episode, room: int) -> _PointInEpisode:
     tensors = tuple(map(_spec, episode.tensors))
-    frame = np.zeros(layout(tensors)[1], np.uint8)
+    if (size := layout(tensors)[1]) > room:
+        raise PeerError(f"compiler: expected observations of at most {LARGEST} bytes, got {size} more")
+    frame = np.zeros(size, np.uint8)
     views: Observed = tensor_views(tensors, frame)
     for view in views.values():
         view.flags.writeable = False

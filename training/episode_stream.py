@@ -12,7 +12,7 @@ from typing import Final
 from google.protobuf.message import DecodeError
 
 from passpilot.plugin.errors import PeerError
-from passpilot.runners.remote import grpc_messages
+from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.remote.auth import read_credentials
 from passpilot.runners.remote.grpc_stream import GrpcStream, connect
 from passpilot.runners.remote.watch import Watch
@@ -43,7 +43,7 @@ class EpisodeStream(MessageStream):
         """See `MessageStream`."""
         data, new = message.SerializeToString(), self._stream is None
         if self._stream is None:
-            channel = connect(self._target, self._credentials.certificates)
+            channel = connect(self._target, self._credentials.certificates, largest=wire.LARGEST)
             self._stream = GrpcStream(channel, METHOD, self._credentials.metadata)
             self._watch = Watch(f"compiler {self._target}", self._timeout, self._stream.cancel)
         self._watch.steps += 1

@@ -50,26 +50,31 @@ _let_waiting_threads_poll()
 
 SERVICE: Final = "passpilot.v1.Advisor"
 METHOD: Final = "Advise"
-LARGEST: Final = 200 << 20
-"""The largest size of a message in bytes."""
-
-OPTIONS: Final = (
-    ("grpc.max_send_message_length", LARGEST),
-    ("grpc.max_receive_message_length", LARGEST),
-)
-"""The options of all channels, of clients and servers."""
-
 CLIENT_OPTIONS: Final = (
-    *OPTIONS,
     ("grpc.enable_http_proxy", 0),  # connect to HOST:PORT itself: a proxy would read the token
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 500),
 )
-"""The options of all clients' channels."""
+"""The options of all clients' channels, besides `options`."""
 
 _ADDRESS: Final = re.compile(r"(?:(\[[0-9A-Fa-f:.]+(?:%\w+)?\]|[\w.-]*):)?(\d{1,5})", re.ASCII)
 _FRAME, _INTEGER, _NUMBER = 0x12, 0x11, 0x19
 """Protobuf's tags of the fields: number and wire type."""
+
+
+def options(largest: int, timeout: float = 10.0) -> tuple[tuple[str, int], ...]:
+    """The options of a channel or server whose peers send messages of at most `largest` bytes.
+
+    A peer has `timeout` seconds for its handshake, that of TLS included.
+    """
+    return (
+        ("grpc.max_send_message_length", wire.LARGEST),
+        ("grpc.max_receive_message_length", largest),
+        # gRPC bounds a message before it expands it, and a gigabyte of zeros is a megabyte.
+        ("grpc.compression_enabled_algorithms_bitset", 1),
+        ("grpc.per_message_decompression", 0),
+        ("grpc.server_handshake_timeout_ms", int(timeout * 1000)),
+    )
 
 
 def hello(point: Point) -> bytes:

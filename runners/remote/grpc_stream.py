@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from queue import SimpleQueue
 from typing import Any, Final
 
-from passpilot.runners.remote import grpc_messages  # before grpc: it sets grpc's verbosity
+from passpilot.runners.remote import grpc_messages, wire  # before grpc: it sets grpc's verbosity
 
 import grpc  # isort: skip
 from grpc import _server
@@ -38,9 +38,14 @@ _ANSWERED: Final = 2
 _CANCELLED: Final = grpc.StatusCode.CANCELLED.value[0]
 
 
-def connect(target: str, certificates: bytes | None = None) -> grpc.Channel:
-    """Make a client's channel to `target`, with TLS if there are certificates; sends nothing yet."""
-    options = grpc_messages.CLIENT_OPTIONS
+def connect(
+    target: str, certificates: bytes | None = None, *, largest: int = wire.MAX_LINE + wire.MAX_TEXT
+) -> grpc.Channel:
+    """Make a client's channel to `target`, with TLS if there are certificates; sends nothing yet.
+
+    The server's messages may have at most `largest` bytes.
+    """
+    options = (*grpc_messages.CLIENT_OPTIONS, *grpc_messages.options(largest))
     if certificates is None:
         return grpc.insecure_channel(target, options)
     return grpc.secure_channel(target, grpc.ssl_channel_credentials(certificates), options)

@@ -37,6 +37,8 @@ from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.records import parse_json
 
 VERSION: Final = 1
+LARGEST: Final = 200 << 20
+"""Bytes of the largest message of an agent or its compiler, and of a compiler's question."""
 MAX_LINE: Final = 1 << 20
 MAX_TEXT: Final = 1 << 16
 """Bytes of the longest error text or context name; a wrong length must not exhaust the memory."""

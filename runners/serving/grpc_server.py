@@ -32,21 +32,27 @@ from passpilot.runners.base import Runner, tensor_views
 from passpilot.runners.remote.advisor_pb2 import Answer, Done, Question, Welcome
 from passpilot.runners.remote.grpc_frames import FrameReader
 from passpilot.runners.remote.grpc_stream import turns
-from passpilot.runners.serving.guard import LOOKERS, Share, TokenGuard, cancelled_after
-from passpilot.runners.serving.sessions import SessionCount, Supply, Tally
+from passpilot.runners.serving.connections import OVERHEAD, Connections, Stream, descriptors
+from passpilot.runners.serving.guard import LOOKERS, Lookers, Share, TokenGuard, cancelled_after
+from passpilot.runners.serving.sessions import FRAME, SessionCount, Supply, Tally
 from passpilot.runners.spec import RunnerLike
 
 MOST: Final = 1000
-"""The most sessions at a time; one more is refused, not queued."""
+"""The most sessions at a time, half of them of one peer; one more is refused, not queued."""
 
-MOST_PER_ADDRESS: Final = MOST // 2
+_OWN_DESCRIPTORS: Final = 40
+"""Descriptors that are no client's."""
 
 _PATIENCE: Final = 1.0
 OPTIONS: Final = (
-    *grpc_messages.OPTIONS,
     ("grpc.so_reuseport", 0),  # a port that is taken is an error
+    ("grpc.max_concurrent_streams", 128),
+    ("grpc.max_connection_idle_ms", 60_000),
 )
-"""The options of a server's channel."""
+"""Options of a server."""
+
+TOTAL: Final = 64
+"""All unfinished messages together have at most as many bytes as so many largest ones."""
 
 _CONTEXT_HEAD: Final = 4
 """Bytes of protobuf before the name of a context: the tag and a length of at most three bytes."""
@@ -60,8 +66,9 @@ _DONE: Final = Answer(done=Done()).SerializeToString()
 class GrpcServer:
     """Serves the runner that `spec` names at `address`, HOST:PORT, from the `with` statement on.
 
-    `timeout` in seconds bounds the wait for a handshake; between questions a compiler may be silent without
-    limit. If `token` is set, clients must send it; `tls` is the certificate chain and its private key, both
+    `timeout` in seconds bounds the wait for a handshake, and for the end of a message; between questions a
+    compiler may be silent without limit. `frame` bounds the bytes of a client's tensors. If `token` is set,
+    clients must send it; `tls` is the certificate chain and its private key, both
     PEM.
 
     Raises:
@@ -76,6 +83,7 @@ class GrpcServer:
         *,
         point: str = "inline",
         timeout: float = 10.0,
+        frame: int = FRAME,
         token: str = "",
         tls: tuple[bytes, bytes] | None = None,
         tally: Tally | None = None,
@@ -83,17 +91,21 @@ class GrpcServer:
         self._tally = tally or Tally()
         self._who = f"serve --grpc {address}"
         self._timeout = timeout
-        self._share = Share(MOST_PER_ADDRESS)
         self._sessions = 0
         self._changed = threading.Condition()
         self.ended = threading.Event()
-        self._supply = Supply(spec, point, timeout)
-        self._threads = ThreadPoolExecutor(MOST + LOOKERS, "passpilot-serve")
+        self._supply = Supply(spec, point, timeout, frame)
+        largest = max(wire.MAX_LINE, self._supply.frame) + wire.MAX_TEXT
+        most = places(MOST)
+        self._share = Share(most // 2)
+        self._threads = ThreadPoolExecutor(most + LOOKERS, "passpilot-serve")
+        self._connections = Connections(wire.MAX_LINE, TOTAL * largest, timeout, self._tally.notice)
+        lookers = Lookers(grpc_messages.SERVICE, timeout, self._connections)
         self._server = grpc.server(
             self._threads,
-            options=OPTIONS,
-            maximum_concurrent_rpcs=MOST + LOOKERS,
-            interceptors=[TokenGuard(token, grpc_messages.SERVICE, timeout)],
+            options=(*OPTIONS, *grpc_messages.options(largest, timeout)),
+            maximum_concurrent_rpcs=most + LOOKERS,
+            interceptors=[TokenGuard(token, lookers)],
         )
         self._offer()
         try:
@@ -114,6 +126,7 @@ class GrpcServer:
 
     def __enter__(self) -> GrpcServer:
         self._server.start()
+        self._connections.start(self.port)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -121,6 +134,7 @@ class GrpcServer:
 
     def close(self) -> bool:
         """End all sessions; False if a session has not ended, as its runner does not return."""
+        self._connections.stop()
         # A session that has ended may not have sent its last words yet.
         stopped = self._server.stop(None if self._sessions else _LAST_WORDS)
         self._supply.close()
@@ -138,13 +152,12 @@ class GrpcServer:
     def _advise(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
         self._count(1)
         try:
-            with self._share.place(context) as free:
+            with self._share.place(context) as free, self._connections.call(context.peer()) as stream:
                 if free:
-                    yield from self._session(requests, context)
+                    yield from self._session(requests, context, stream)
                 else:
                     context.set_code(grpc.StatusCode.RESOURCE_EXHAUSTED)
-                    most = f"at most {MOST_PER_ADDRESS} sessions of one address"
-                    context.set_details(f"expected {most} at a time, got one more")
+                    context.set_details(self._share.refusal)
         except grpc.RpcError:
             pass  # the client is gone
         except (Exception, SystemExit) as error:  # noqa: BLE001  (it ends one session only)
@@ -159,15 +172,20 @@ class GrpcServer:
             self._sessions += change
             self._changed.notify_all()
 
-    def _session(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
+    def _session(
+        self, requests: Iterator[bytes], context: grpc.ServicerContext, stream: Stream
+    ) -> Iterator[bytes]:
         with cancelled_after(self._timeout, context):
-            hello = next(requests, b"")
+            hello = next(requests, None)
+        if hello is None:
+            return
+        stream.take(len(hello))
         with contextlib.ExitStack() as stack:
             try:
                 point = _read_hello(hello)
                 runner = stack.enter_context(self._supply.runner_for(point))
                 count = stack.enter_context(self._tally.session(f"a client at {context.peer()}"))
-                session = _GrpcSession(runner, point, count)
+                session = _GrpcSession(runner, point, count, stream)
             except (Exception, SystemExit) as error:  # noqa: BLE001  (it ends one session only)
                 text = describe_failure(error)
                 self._tally.notice(f"{self._who}: refused a client at {context.peer()}: {text}")
@@ -192,14 +210,16 @@ def _read_hello(data: bytes) -> Point:
 class _GrpcSession:
     """The questions of one client after the handshake."""
 
-    def __init__(self, runner: Runner, point: Point, count: SessionCount) -> None:
+    def __init__(self, runner: Runner, point: Point, count: SessionCount, stream: Stream) -> None:
         self._runner = runner
         self._count = count
+        self._stream = stream
         self._domain = point.domain
         code = grpc_messages.AdviceCode(point.advice)
         self._pack = code.pack
         self._yes = code.pack(1) if isinstance(point.domain, Flag) else b""
         self._reader = FrameReader(wire.frame_size(runner.inputs))
+        stream.declared = self._reader.frame.nbytes + wire.MAX_TEXT
         self._tensors = tensor_views(runner.inputs, self._reader.seen)
         runner.bind(self._tensors, self._reader.frame)
 
@@ -211,6 +231,7 @@ class _GrpcSession:
 
     def answer(self, request: bytes) -> bytes:
         """The answer to one question."""
+        self._stream.taken += len(request) + OVERHEAD
         try:
             if not self._reader.read_whole(request) and self._other(request):
                 return _DONE
@@ -263,6 +284,11 @@ def listen(
     except RuntimeError as error:
         hint = "see whether another server has it" + (", and the certificate and key" if tls else "")
         raise PeerError(f"{who}: expected to listen there, got: {error}; {hint}") from error
+
+
+def places(most: int) -> int:
+    """The most sessions at a time, as far as this process may have descriptors for them."""
+    return max(2, min(most, descriptors() - _OWN_DESCRIPTORS))
 
 
 def announce(address: str, port: int) -> None:

@@ -11,29 +11,31 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import numpy as np
 
 from passpilot.features.domain import Flag
 from passpilot.features.point import Point
-from passpilot.features.spec import MAX_BYTES
 from passpilot.plugin.errors import Error, PeerError, PolicyError
 from passpilot.plugin.failures import describe_failure
 from passpilot.runners.base import Runner, tensor_views
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.fifo import FifoChannel, Listener
 from passpilot.runners.serdes import advice_serdes, make_serdes
-from passpilot.runners.serving.sessions import SessionCount, Supply, Tally
+from passpilot.runners.serving.sessions import FRAME, SessionCount, Supply, Tally
 from passpilot.runners.spec import RunnerLike
+
+_LONGEST_BYTE: Final = 32
+"""Bytes of text for a byte of the frame, in which a tensor with its name has at least eight."""
 
 
 class PipeServer:
     """Serves the runner that `spec` names at the FIFOs of `base`.
 
     `timeout` in seconds bounds the waits within a message and for a handshake; between questions a compiler
-    may be silent without limit. `ready` is called once clients can come. Once `stopping` is set, no further
-    question is answered.
+    may be silent without limit. `frame` bounds the bytes of a client's tensors. `ready` is called once
+    clients can come. Once `stopping` is set, no further question is answered.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class PipeServer:
         *,
         point: str = "inline",
         timeout: float = 10.0,
+        frame: int = FRAME,
         stopping: threading.Event | None = None,
         ready: Callable[[], object] = lambda: None,
         tally: Tally | None = None,
@@ -52,7 +55,7 @@ class PipeServer:
         self._stopping = stopping or threading.Event()
         self._ready = ready
         self._tally = tally or Tally()
-        self._supply = Supply(spec, point, timeout)
+        self._supply = Supply(spec, point, timeout, frame)
 
     def run(self, *, once: bool = False) -> None:
         """Serve one session if `once`, else until a signal handler raises or `stopping` is set."""
@@ -204,6 +207,7 @@ class CodedPipeSession(PipeSession):
         self._advice, self._value = advice_serdes(serdes, point.advice)
         self._request = bytearray(wire.HEAD.size)
         self._pack = wire.HEAD.pack
+        self._largest = wire.MAX_TEXT + _LONGEST_BYTE * self._runner.frame.nbytes
 
     def run(self, stopping: Callable[[], bool]) -> None:
         request = self._request
@@ -213,8 +217,8 @@ class CodedPipeSession(PipeSession):
                 return
             self._channel.fill(memoryview(request)[got:], self._deadline(), "a request")
             _, size = wire.HEAD.unpack(request)
-            if size > MAX_BYTES:
-                self._give_up(f"expected a message of at most {MAX_BYTES} bytes, got {size}")
+            if size > self._largest:
+                self._give_up(f"expected a message of at most {self._largest} bytes, got {size}")
             message = self._channel.read(size, self._deadline(), "the message of a request")
             if request.startswith(wire.EVALUATE):
                 self._answer(message)

@@ -14,10 +14,13 @@ from passpilot.plugin.errors import SpecMismatchError, restated
 from passpilot.plugin.failures import describe_failure
 from passpilot.runners.base import Runner
 from passpilot.runners.plurals import counted
+from passpilot.runners.remote import wire
 from passpilot.runners.spec import RunnerLike, make_runner, shown
 
 _MODELS: Final = ("aot", "onnx")
 """The schemes whose models have fixed inputs."""
+FRAME: Final = 1 << 20
+"""Bytes of the largest frame, unless the runner reads more or the user wants it."""
 LONGEST_NOTICE: Final = 1000
 """The most characters of an error in a server's own output."""
 
@@ -25,14 +28,17 @@ LONGEST_NOTICE: Final = 1000
 class Supply:
     """Makes the runners that `spec` names; any thread may call it.
 
-    The first runner is made at once, so that a wrong spec shows early; the first session takes it.
+    The first runner is made at once, so that a wrong spec shows early; the first session takes it. A session
+    whose frame would have more than `frame` bytes is refused, unless the first runner's is as large.
 
     Raises:
         SpecMismatchError: the runner is a model that reads what `point` does not offer.
         Error: the runner cannot be made.
     """
 
-    def __init__(self, spec: RunnerLike, point: str, timeout: float) -> None:
+    def __init__(self, spec: RunnerLike, point: str, timeout: float, frame: int = FRAME) -> None:
+        self.frame = frame
+        """Bytes of the largest frame."""
         self.name = shown(str(spec))
         """The runner's text, for people."""
         self._spec = spec
@@ -42,6 +48,7 @@ class Supply:
         self._spare: Runner | None = None
         try:
             self._spare = make_runner(spec, self._point, timeout=timeout)
+            self.frame = max(frame, wire.frame_size(self._spare.inputs))
         except SpecMismatchError as error:
             if str(spec).partition(":")[0] in _MODELS:
                 hint = "name another point with --point, or the file of its custom features with --load"
@@ -63,7 +70,12 @@ class Supply:
         if point.name != self._point.name:
             msg = f"expected a client of the decision point {self._point.name}, got one of {point.name}"
             raise SpecMismatchError(msg)
-        return make_runner(self._spec, point, timeout=self._timeout)
+        runner = make_runner(self._spec, point, timeout=self._timeout)
+        if (size := wire.frame_size(runner.inputs)) > self.frame:
+            runner.close()
+            msg = f"expected tensors of at most {self.frame} bytes, got {size}; see serve --frame"
+            raise SpecMismatchError(msg)
+        return runner
 
     def close(self) -> None:
         """Close the runner that no session took. Idempotent."""

@@ -30,7 +30,8 @@ from passpilot.plugin.errors import (
 from passpilot.runners.conformance import check_runner
 from passpilot.runners.grpc import GrpcRunner
 from passpilot.runners.remote.advisor_pb2 import Answer, Question
-from passpilot.runners.remote.grpc_messages import LARGEST, AdviceCode, frame_head
+from passpilot.runners.remote.grpc_messages import AdviceCode, frame_head
+from passpilot.runners.remote.wire import LARGEST
 from passpilot.runners.serving.grpc_server import GrpcServer
 from passpilot.runners.spec import make_runner
 from tests.runners.serving.grpc_serving import client, served, server, target_of
@@ -173,7 +174,7 @@ def test_the_largest_message(tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text(
         "def decide(obs):\n    return obs['big'][-1] == 7\ndecide.features = ('big',)\n"
     )
-    with served(f"python:{tmp_path}/policy.py:decide") as (_, target):
+    with served(f"python:{tmp_path}/policy.py:decide", "--frame", "201") as (_, target):
         offered = replace(point(), features=(big(LARGEST - 8),))
         with client(target, offered=offered) as runner:
             runner.tensors["big"][-1] = 7

@@ -193,7 +193,7 @@ def test_bad_greetings(greeting: bytes, kind: type[Error], complaint: str) -> No
         (Answer(number=1.0).SerializeToString(), "expected an answer with the advice as integer"),
         (Answer(done=Done()).SerializeToString(), "expected an answer with the advice as integer"),
         (WELCOME, "expected an answer with the advice as integer"),
-        (bytes(grpc_messages.LARGEST + 1), "RESOURCE_EXHAUSTED: .*larger than max"),
+        (bytes(wire.LARGEST + 1), "RESOURCE_EXHAUSTED: .*larger than max"),
     ],
 )
 def test_bad_answers(answer: bytes, complaint: str) -> None:

@@ -244,7 +244,8 @@ def test_message_of_200_mib(tmp_path: Path) -> None:
     )
     whole = point(TensorSpec("big", "float32", (50 << 20,)))
     base = str(tmp_path / "ch")
-    with served(spec(base, "decide"), base), allocate(PipeRunner(base, whole, GENEROUS)) as runner:
+    server = served(spec(base, "decide"), base, "--frame", "200")
+    with server, allocate(PipeRunner(base, whole, GENEROUS)) as runner:
         assert fcntl.fcntl(runner._channel.writer, fcntl.F_GETPIPE_SZ) > 1 << 16
         tensor = runner.tensors["big"]
         for first in (1.0, 2.0):
@@ -259,7 +260,7 @@ def test_good_bye_that_no_pipe_holds_at_once(tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text("def decide(obs):\n    return True\ndecide.features = ('big',)\n")
     whole = point(TensorSpec("big", "float32", (2 << 20,)))
     base = str(tmp_path / "ch")
-    with served(spec(base, "decide"), base, "--once") as server:
+    with served(spec(base, "decide"), base, "--once", "--frame", "8") as server:
         with allocate(PipeRunner(base, whole, GENEROUS)) as runner:
             assert runner.evaluate() == 1
         assert ended(server) == (0, "")

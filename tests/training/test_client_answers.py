@@ -246,3 +246,11 @@ def test_the_end_of_a_block_closes_the_stream() -> None:
     with client as same:
         assert same is client
     assert stream.closed == 1
+
+
+def test_observations_have_a_largest_size() -> None:
+    """A hundred tensors of a gigabyte would be memory that no message could fill."""
+    huge = [TensorSpec(name=f"t{i}", type="int64_t", shape=[1 << 27]) for i in range(100)]
+    client, _ = client_of(asks(0, first=Episode(tensors=huge, advice=episode().advice, flag={})))
+    with pytest.raises(PeerError, match="expected observations of at most 209715200 bytes, got 107374182400"):
+        client.reset(b"", point="p")

@@ -20,6 +20,7 @@ from passpilot.training.task import Task
 from tests.command import passpilot
 from tests.passes.allocation import pressure
 from tests.stock import MANY_CALLS, clang, opt, run
+from tests.runners.serving.hostile import CHECK, closed, message, opened, wait_for_end
 from tests.training.serving import INLINE, Asked, Service, play, served
 
 REPLAY = """\
@@ -310,3 +311,15 @@ def test_health_and_reflection(service: Service) -> None:
         assert name in known.get_services()
         file = known.FindFileContainingSymbol(name)
         assert [method.name for method in file.service[0].method] == ["Episodes"]
+
+
+def test_health_checks_of_other_names_and_unfinished_messages_end(tmp_path: Path) -> None:
+    """An agent's message has no declared size: its deadline bounds it, and an honest agent goes on."""
+    with served(tmp_path, "--timeout=1") as service, grpc.insecure_channel(service.target) as channel:
+        with pytest.raises(grpc.RpcError, match="NOT_FOUND"):
+            next(health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(service="x" * 99)))
+        begun = message(bytes(10_000), 150 << 20)
+        port = int(service.target.rpartition(":")[2])
+        with opened(port, "/passpilot.v1.Compiler/Episodes", begun) as agent, opened(port, CHECK) as looker:
+            assert closed(agent, GENEROUS)
+            wait_for_end(looker)

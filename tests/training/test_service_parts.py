@@ -18,7 +18,7 @@ from typing import Final
 import pytest
 
 from passpilot.plugin.errors import AdviceError, CompilationError, InputError, PeerError
-from passpilot.runners.remote import grpc_messages
+from passpilot.runners.remote import wire
 from passpilot.training.compiler_pb2 import Start
 from passpilot.training.compiler_service import ServedFolder
 from passpilot.training.limits import check_passes
@@ -71,9 +71,9 @@ def test_the_inside_is_meant_by_its_true_path(served: ServedFolder, tmp_path: Pa
 
 
 def test_a_file_may_be_as_large_as_a_message(served: ServedFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grpc_messages, "LARGEST", 8)
+    monkeypatch.setattr(wire, "LARGEST", 8)
     assert served.read("in/a.bc") == b"a module"
-    monkeypatch.setattr(grpc_messages, "LARGEST", 7)
+    monkeypatch.setattr(wire, "LARGEST", 7)
     with pytest.raises(InputError, match="expected a file of the corpus of at most 0 MiB, got 0"):
         served.read("in/a.bc")
 

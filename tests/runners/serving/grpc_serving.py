@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from passpilot.features.point import Point
 from passpilot.runners.base import Runner
-from passpilot.runners.remote import grpc_messages
+from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.serving.grpc_server import GrpcServer
 from passpilot.runners.spec import RunnerLike
 from tests.runners.serving.serving import GENEROUS, SERVE, process, reached
@@ -29,9 +29,11 @@ def served(spec: str, *flags: str) -> Iterator[tuple[subprocess.Popen[str], str]
 
 
 @contextlib.contextmanager
-def server(runner: RunnerLike, point: str = "inline", timeout: float = GENEROUS) -> Iterator[GrpcServer]:
+def server(
+    runner: RunnerLike, point: str = "inline", timeout: float = GENEROUS, frame: int = wire.LARGEST
+) -> Iterator[GrpcServer]:
     """A server in this process; must end without open sessions."""
-    with GrpcServer(runner, "0", point=point, timeout=timeout) as made:
+    with GrpcServer(runner, "0", point=point, timeout=timeout, frame=frame) as made:
         yield made
         assert made.close()
     assert made.sessions == 0

@@ -86,12 +86,11 @@ def test_reflection_has_a_deadline() -> None:
         assert ended(streams[0]) == grpc.StatusCode.CANCELLED
 
 
-def test_an_address_takes_half_of_the_places_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert 2 * grpc_server.MOST_PER_ADDRESS <= grpc_server.MOST
-    monkeypatch.setattr(grpc_server, "MOST_PER_ADDRESS", 2)
+def test_a_peer_takes_half_of_the_places_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grpc_server, "MOST", 4)
     with server("const:1") as made, contextlib.ExitStack() as stack:
         first, second = (stack.enter_context(client(target_of(made))) for _ in range(2))
-        with pytest.raises(PeerError, match="expected at most 2 sessions of one address at a time"):
+        with pytest.raises(PeerError, match="expected at most 2 sessions of one peer at a time"):
             client(target_of(made))
         assert (first.evaluate(), second.evaluate()) == (1, 1)
         first.close()
