@@ -17,10 +17,10 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 from passpilot.plugin.errors import CompilationError
 from passpilot.training.compiler_pb2 import Start
 from passpilot.training.task import Task
-from tests.command import passpilot
+from tests.command import GENEROUS, passpilot
 from tests.passes.allocation import pressure
-from tests.stock import MANY_CALLS, clang, opt, run
 from tests.runners.serving.hostile import CHECK, closed, message, opened, wait_for_end
+from tests.stock import MANY_CALLS, clang, opt, run
 from tests.training.serving import INLINE, Asked, Service, play, served
 
 REPLAY = """\
