@@ -9,9 +9,11 @@ With --check it writes nothing, and fails if the page is not what it would write
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.lib import command, read
+from bench.lib import RESULTS, command, read
 from bench.pages.markdown import table, write_or_check
 
 if TYPE_CHECKING:
@@ -99,6 +101,26 @@ def mlgo_reader(result: dict[str, Any]) -> str:
     )
 
 
+def mutants(rows: Sequence[dict[str, Any]]) -> str:
+    """The mutants that tests noticed, by room."""
+    lines = []
+    for native in (False, True):
+        kind = [row for row in rows if row["file"].startswith("plugin/native") == native]
+        rooms = sorted({room(row["file"]) for row in kind})
+        for name in [*rooms, "all"] if kind else []:
+            found = Counter(row["result"] for row in kind if name in ("all", room(row["file"])))
+            killed, survived = found["killed"], found["survived"]
+            score = f"{killed / (killed + survived):.0%}" if killed + survived else ""
+            text = f"`{name}/`" if name != "all" else f"**{'C++' if native else 'Python'}**"
+            lines.append([text, *(f"{count:,}" for count in (killed, survived, found["equivalent"])), score])
+    return table(["", "noticed", "not noticed", "equivalent", "score"], lines)
+
+
+def room(file: str) -> str:
+    """The room of a file, as the table has it."""
+    return "/".join(file.split("/")[: 3 if file.startswith("plugin/native") else 1])
+
+
 def page() -> str:
     """The page."""
     return f"""# What has been tried
@@ -136,6 +158,15 @@ ones. Memory may grow by less than 1 MB from decision 100,000 to the end, here a
 the growth of the process that grew more.
 
 {runners(read("soak-runners.json"))}
+## Mistakes that tests notice
+
+`make mutants` puts one mistake at a time into a line of the product that a seed chooses: a condition is
+turned round, a number changes by one, a loop does nothing, an exception is not caught. For a mistake in
+Python, those tests run that execute the line and are nearest to it, for at most 90 seconds; for one in C++,
+those of its folder. bench/results/mutants.jsonl has every mistake and the first test that noticed it; an
+equivalent one changes nothing that a test can see, and the reason is there.
+
+{mutants([json.loads(line) for line in (RESULTS / "mutants.jsonl").read_text().splitlines()])}
 ## Projects of others
 
 `python -m tests.outside` builds projects with `passpilot cc`, with random advice about inlining, evictions

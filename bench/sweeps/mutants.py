@@ -42,9 +42,8 @@ if TYPE_CHECKING:
 RECORD: Final = RESULTS / "mutants.jsonl"
 SEED: Final = 22
 COUNTS: Final = {"python": 300, "native": 40}
-QUICK: Final = 10.0
-MOST: Final = 60.0
-"""Seconds of tests that run for a mutant in the first turn, and in all, unless it hangs."""
+MOST: Final = 90.0
+"""Seconds of tests that run for a mutant."""
 MEMORY: Final = 6 << 30
 _ORIGINAL: Final = reach.WORK / "original.json"
 _SUBREAPER: Final = 36
@@ -123,35 +122,35 @@ def _tried(mutant: Mutant) -> tuple[str, str]:
     """`killed`, `survived` or `no code`, and by what."""
     path = ROOT / mutant.file
     status, text = path.stat(), path.read_text()
+    native = mutant.file.startswith(NATIVE)
+    found = [] if native else reach.reaching(mutant.file, mutant.line)
     _ORIGINAL.parent.mkdir(parents=True, exist_ok=True)
     _ORIGINAL.write_text(json.dumps({"file": mutant.file, "text": text}))
     try:
         path.write_text(mutant.text())
-        if mutant.file.startswith(NATIVE):
+        if native:
             return _native(mutant)
         # A time of its own: bytecode is taken for that of a file with the same time and size.
         os.utime(path, (status.st_atime, int(mutant.key[:7], 16)))
-        return _python(mutant)
+        return _python(found)
     finally:
         path.write_text(text)
-        if not mutant.file.startswith(NATIVE):
+        if not native:
             os.utime(path, (status.st_atime, status.st_mtime))
         _ORIGINAL.unlink()
 
 
-def _python(mutant: Mutant) -> tuple[str, str]:
-    found = reach.reaching(mutant.file, mutant.line)
-    spent, turn = 0.0, QUICK
-    batch: list[str] = []
-    for each in [*found, None]:
-        if each is None or (batch and spent + each.seconds > turn):
-            if batch and (failed := run_tests(batch, spent)):
-                return "killed", failed
-            batch, turn = [], MOST
-            if each is None or (spent and spent + each.seconds > MOST):
-                continue
-        spent += each.seconds
-        batch += each.nodes
+def _python(found: Sequence[reach.Reaching]) -> tuple[str, str]:
+    first: list[reach.Reaching] = []
+    rest: list[reach.Reaching] = []
+    spent = 0.0
+    for turn, most in ((first, reach.QUICK), (rest, MOST)):
+        for each in found:
+            if each not in first and (not first or spent + each.seconds < most):
+                turn.append(each)
+                spent += each.seconds
+        if turn and (failed := run_tests([each.node for each in turn], spent)):
+            return "killed", failed
     return "survived", "" if found else "no test executes the line"
 
 
@@ -212,7 +211,7 @@ def _run(command: Sequence[str], seconds: float) -> str:
             _end_children()
     if not out:
         return "time"
-    failed = re.search(r"^(?:FAILED|ERROR|FAIL:) ([^ ]+(?: :: [^ ]+)?)", out, re.MULTILINE)
+    failed = re.search(r"^(?:FAILED|ERROR|FAIL:) (\S+(?: :: \S+)?)", out, re.MULTILINE)
     if child.returncode in (0, 5):
         return ""
     return failed[1] if failed else f"exit code {child.returncode}"
@@ -245,7 +244,8 @@ def _take_out() -> None:
 
 @command
 def main(*kinds: str, count: int = 0, budget: str = "90m", again: bool = False) -> None:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # the first is ignored in a shell's background
+        signal.signal(number, signal.default_int_handler)
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     _take_out()
     ends = time.monotonic() + duration(budget)

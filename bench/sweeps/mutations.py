@@ -58,12 +58,6 @@ class Mutant:
     """What makes it: the occurrence of an operator in the file, or an offset."""
     operator: str
 
-    @property
-    def room(self) -> str:
-        """The room of the file, as the record and the page have it."""
-        parts = self.file.split("/")
-        return "/".join(parts[:3]) if self.file.startswith(NATIVE) else parts[0]
-
     def text(self) -> str:
         """The text of the mutated file."""
         text = (ROOT / self.file).read_text()

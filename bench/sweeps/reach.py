@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 WORK: Final = ROOT / "build/mutants"
 LEFT_OUT: Final = ("bench", "corpus", "docs", "install", "newcomer", "outside", "tools", "test_")
 """What stands behind `tests/` in tests that look at the tree, or at other projects."""
+QUICK: Final = 10.0
+"""Seconds of tests that run for a mutant first."""
 NEAREST: Final = 8
 ENOUGH: Final = 3
 """So many test modules run for a file, or as many until so many of them execute the line."""
@@ -51,17 +53,12 @@ disable_warnings = couldnt-parse, module-not-imported, module-not-measured, no-d
 
 @dataclass(frozen=True, slots=True)
 class Reaching:
-    """Tests of one module that execute a line."""
+    """A test, or a whole module, that executes a line."""
 
     module: str
-    tests: tuple[str, ...]
-    """Their names; empty for all of the module, of which a fixture executes the line."""
+    node: str
+    """What pytest calls it."""
     seconds: float
-
-    @property
-    def nodes(self) -> list[str]:
-        """What pytest calls them."""
-        return [f"{self.module}::{test}" for test in self.tests] or [self.module]
 
 
 @cache
@@ -100,7 +97,9 @@ def explore(module: str) -> dict[str, Any]:
     settings.write_text(_SETTINGS.format(rooms=",".join(PYTHON_ROOMS), folder=folder))
     began = time.monotonic()
     ran = subprocess.run(
-        [*LIT_COMMAND, module] if module.startswith(LIT) else [*PYTEST, "-rf", "--durations=0", module],
+        [*LIT_COMMAND, module]
+        if module.startswith(LIT)
+        else [*PYTEST, "-rf", "--durations=0", "--durations-min=0", module],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -174,7 +173,7 @@ def reaching(file: str, line: int) -> list[Reaching]:
     """The tests that execute a line. Modules run for it, the nearest first, until `ENOUGH` execute it."""
     near = sorted(modules(), key=lambda module: -_nearness(file, module))[:NEAREST]
     for module in near:
-        if not known(module) and sum(each.module in near for each in _reaching(file, line)) < ENOUGH:
+        if not known(module) and len({each.module for each in _reaching(file, line)} & {*near}) < ENOUGH:
             print(f"{module}: {explore(module)['seconds']} s", flush=True)
     return sorted(_reaching(file, line), key=lambda each: (-_nearness(file, each.module), each.seconds))
 
@@ -187,16 +186,14 @@ def _reaching(file: str, line: int) -> Iterator[Reaching]:
         rows: dict[str, list[str]] = seen["lines"][file]
         same = seen["digests"][file] == digest(file)
         tests = set(rows.get(str(line), ())) if same else {test for row in rows.values() for test in row}
-        tests -= set(seen["failed"])
         durations: dict[str, float] = seen["durations"]
-        if "" in tests:
-            whole = not seen["failed"]
-            names = () if whole else tuple(sorted(set(durations) - set(seen["failed"])))
-            if whole or names:
-                yield Reaching(module, names, seen["seconds"])
-        elif tests:
-            quick = sorted(tests, key=lambda test: durations.get(test, 0))
-            yield Reaching(module, tuple(quick), 0.5 + sum(durations.get(test, 0.02) for test in quick))
+        if "" in tests and not seen["failed"] and seen["seconds"] < QUICK:
+            yield Reaching(module, module, seen["seconds"])
+            continue
+        if "" in tests:  # a fixture executes the line
+            tests |= set(durations)
+        for test in tests - {"", *seen["failed"]}:
+            yield Reaching(module, f"{module}::{test}", durations.get(test, 0.02) + 0.1)
 
 
 @cache

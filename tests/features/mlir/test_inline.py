@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from passpilot.features.mlir.inline import FEATURES, CallSite, observe
-from passpilot.features.point import find_table
+from passpilot.features.mlir.inline import CallSite, observe
 from passpilot.passes.mlir.api import run_pipeline
 from passpilot.passes.mlir.inlining.point import MLIR_INLINE
 from passpilot.plugin.errors import StaleViewError
@@ -144,12 +143,6 @@ def test_features_that_nothing_reads_are_not_computed(
     for options, count in (("const:1", 0), ("random:7", 0), (f"const:1 log={tmp_path / 'log'}", 3)):
         run_pipeline(parsed(TEXT), f"builtin.module(advised-inline{{engine={engine} runner={options}}})")
         assert len(seen) == count
-
-
-def test_every_row_is_documented() -> None:
-    table = find_table("mlir-inline")
-    assert [row.spec.name for row in table[: len(FEATURES)]] == [row.spec.name for row in FEATURES]
-    assert all(row.doc for row in table)
 
 
 @pytest.mark.parametrize("engine", ["bottom-up", "mark-and-run"])

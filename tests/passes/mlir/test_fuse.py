@@ -11,7 +11,6 @@ from passpilot.passes.mlir.pipeline import run_pipeline
 from passpilot.plugin.errors import PasspilotWarning, PolicyError
 from passpilot.runners.python import Observation
 from passpilot.runners.spec import RunnerLike
-from tests.command import passpilot
 from tests.passes.mlir.chains import Chain
 from tests.passes.mlir.linalg import parsed, run
 
@@ -167,11 +166,6 @@ def test_features_of_a_pair_in_a_loop_whose_size_is_not_known() -> None:
             "loop_depth": 1,
         }
     ]
-
-
-def test_every_row_is_documented(tmp_path: Path) -> None:
-    listed = passpilot("features", "--point", "mlir-fuse", cwd=tmp_path).out.decode()
-    assert all(f"{row.spec.name} " in listed and row.doc in listed for row in FEATURES)
 
 
 @pytest.mark.parametrize(("answers", "left"), [((1, 1), 1), ((0, 1), 2), ((1, 0), 2), ((0, 0), 3)])

@@ -12,7 +12,6 @@ from passpilot.passes.mlir.tile import MLIR_TILE
 from passpilot.plugin.errors import AdviceError, PasspilotWarning, PolicyError
 from passpilot.runners.python import Observation
 from passpilot.runners.spec import RunnerLike
-from tests.command import passpilot
 from tests.passes.mlir.linalg import Maker, parsed, run
 
 PIPELINE: Final = "builtin.module(func.func(advised-tile))"
@@ -132,11 +131,6 @@ def test_features_of_a_convolution_whose_size_is_not_known() -> None:
     assert [height[name] for name in ("operands_indexed", "producers")] == [[2], [1]]
     filter_height = next(row for row in rows if row["loop"] == [4])
     assert filter_height["mask"] == [int(size < 3) for size in TILE_SIZES]
-
-
-def test_every_row_is_documented(tmp_path: Path) -> None:
-    listed = passpilot("features", "--point", "mlir-tile", cwd=tmp_path).out.decode()
-    assert all(f"{row.spec.name} " in listed and row.doc in listed for row in FEATURES)
 
 
 def test_tiles_are_of_the_sizes_that_are_advised() -> None:

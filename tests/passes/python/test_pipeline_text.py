@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -199,7 +200,12 @@ def test_new_calls_within_the_walk(text: str, caller: str, callee: str) -> None:
         return function.name == caller
 
     level = "cgscc" if text == "cgscc({})" else "function"
-    optimize(module, text.format(define(level, run)) + ",cgscc(inline)")
+    optimize(module, text.format(define(level, run)))
+    module.verify()
+    called = re.search(rf"define i32 @{caller}\(.*?\n}}", module.assembly().decode(), re.DOTALL)
+    assert called is not None
+    assert re.search(rf"call \w+ @{callee}\(", called[0])
+    optimize(module, "cgscc(inline)")
     module.verify()
 
 

@@ -70,9 +70,8 @@ def test_any_hint_about_distribution_decides(hint: str, is_asked: bool) -> None:
     assert str(module).count('!"llvm.loop.distribute.enable", i1 true') == 1, "all share the node"
 
 
-def test_every_row_is_told_and_documented() -> None:
+def test_every_row_is_observed() -> None:
     assert list(observed()["parts"]) == [row.spec.name for row in FEATURES]
-    assert all(len(row.doc) > 4 for row in FEATURES)
 
 
 @pytest.mark.parametrize("answer", [False, True])

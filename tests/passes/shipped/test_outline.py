@@ -138,10 +138,6 @@ def test_features() -> None:
     assert seen["small"]["by_default"] == 1
 
 
-def test_every_row_is_documented() -> None:
-    assert all(len(row.doc) > 4 for row in (*MODULE_FEATURES, *FEATURES))
-
-
 @given(st.lists(st.integers(0, 2), max_size=30))
 def test_repeats_are_those_of_a_search(words: list[int]) -> None:
     def common(i: int, j: int) -> int:

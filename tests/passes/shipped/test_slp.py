@@ -48,9 +48,8 @@ def test_features_of_functions() -> None:
     assert seen["add"]["work"][0] > 100
 
 
-def test_every_row_is_told_and_documented() -> None:
+def test_every_row_is_observed() -> None:
     assert list(observed()["add"]) == [row.spec.name for row in FEATURES]
-    assert all(len(row.doc) > 4 for row in FEATURES)
 
 
 @pytest.mark.parametrize("answer", [False, True])

@@ -112,10 +112,9 @@ def test_a_factor_is_allowed_up_to_the_size_of_the_unrolled_body(stores: int, ma
     assert loop["mask"] == mask
 
 
-def test_every_row_is_told_and_documented() -> None:
+def test_every_row_is_observed() -> None:
     (loop,) = observed()
     assert list(loop) == [row.spec.name for row in FEATURES]
-    assert all(len(row.doc) > 4 for row in FEATURES)
     assert [FACTORS[place] for place in (0, 1)] == [0, 1]
 
 

@@ -101,9 +101,8 @@ def test_a_large_body_has_few_plans(tmp_path: Path) -> None:
     assert {count for width, count in plans(values) if width <= 4} <= {0, 1, 2}
 
 
-def test_every_row_is_told_and_documented() -> None:
+def test_every_row_is_observed() -> None:
     assert list(observed()["add"]) == [row.spec.name for row in FEATURES]
-    assert all(len(row.doc) > 4 for row in FEATURES)
 
 
 COMPUTED_JUMP: Final = """

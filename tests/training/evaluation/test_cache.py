@@ -41,7 +41,8 @@ def test_the_oldest_go_first(tmp_path: Path) -> None:
     assert [cache.find(key) is not None for key in keys] == [True, False, False, True]
 
 
-def test_without_a_folder_nothing_is_kept(tmp_path: Path) -> None:
+def test_without_a_folder_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     cache = CompileCache("")
     cache.keep("00", CachedObject(b"data", 1))
     cache.prune()

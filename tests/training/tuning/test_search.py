@@ -10,14 +10,11 @@ from pathlib import Path
 import pytest
 
 import passpilot
-from passpilot.passes.emit import emit
 from passpilot.plugin.errors import Error
-from passpilot.plugin.module import Module
 from passpilot.training.machines.local import Machines
 from passpilot.training.rewards import symbol_sizes
 from passpilot.training.tuning.decision_file import read_decisions, word_kind
 from passpilot.training.tuning.engine import Engine
-from passpilot.training.tuning.influence import Edge, Influence, components
 from passpilot.training.tuning.recipes import EVICTION
 from passpilot.training.tuning.search import Known, Search
 from passpilot.training.tuning.sizes import LinkedSizes, Sizes, object_sizes
@@ -71,6 +68,7 @@ def test_levers_that_are_asked_for(lever: str, tmp_path: Path) -> None:
         whole, Engine(whole, Machines(2)), object_sizes, Budget(100 * len(whole)), levers=[lever]
     ).run()
     assert found.best.total <= found.start.total
+    assert (found.best.total < found.start.total) == (lever == "eviction"), "the others do nothing here"
     tried = len(EVICTION) if lever == "eviction" else 2
     assert len(whole) * (1 + tried) <= found.compiles <= len(whole) * (2 + tried)
     for made in found.best.units:
@@ -152,23 +150,6 @@ def test_functions_that_have_not_changed_are_not_searched_again(tmp_path: Path) 
     assert again(frozenset()).compiles > found.compiles
 
 
-def test_influence() -> None:
-    inlined = [Edge("main", "f"), Edge("f", "g")]
-    influence = Influence(inlined)
-    assert influence.of(Edge("f", "g")) == {"f", "g", "main"}
-    assert influence.of(Edge("other", "g")) == {"other", "g"}
-    edges = {**dict.fromkeys(inlined, True), Edge("other", "g"): False, Edge("far", "away"): False}
-    whole = components([edges])
-    assert whole["main"] == whole["f"] == whole["g"] != whole["other"]
-
-
-def test_sizes_of_functions(unit: Path) -> None:
-    code = emit(Module.read(unit), "obj")
-    sizes = symbol_sizes(code)
-    assert "LZ4F_compressFrame" in sizes
-    assert all(size > 0 for size in sizes.values())
-
-
 def test_a_failing_choice_is_an_error_of_its_own(tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
     made = Engine(whole, Machines(2)).compile([(0, UnitChoice(tail="no-such-pass")), (1, LLVMS_OWN)])
@@ -178,7 +159,7 @@ def test_a_failing_choice_is_an_error_of_its_own(tmp_path: Path) -> None:
 
 def test_too_little_time_is_an_error(unit: Path) -> None:
     whole = units([unit])
-    with pytest.raises(passpilot.errors.CompilationError, match="expected"):
+    with pytest.raises(passpilot.errors.CompilationError, match=r"expected .* within 0\.001 "):
         Search(whole, Engine(whole, Machines(1), deadline=0.001), object_sizes).run()
 
 

@@ -94,9 +94,21 @@ def test_a_wrong_variable_is_named_as_such(source: Path, tmp_path: Path) -> None
 
 
 def test_values_at_a_limit(source: Path, tmp_path: Path) -> None:
-    flags = ("-passpilot-eviction-limit=4294967295", "-passpilot-timeout=0.001", "-passpilot-size-budget=0")
-    runners = ("-passpilot-inline=const:0", "-passpilot-evict=default")
-    made("opt", tmp_path / "a.bc", *flags, *runners, O2, source)
+    flags = ("-passpilot-timeout=0.001", "-passpilot-stats", "-passpilot-inline=const:0", O2, source)
+    counts = []
+    for budget in ("0.001", "0"):  # 0 is no limit
+        done = tool("opt", f"-passpilot-size-budget={budget}", *flags, "-o", "a.bc", cwd=tmp_path)
+        assert done.code == 0, done.err
+        counted = rows(done.err)
+        counts.append((counted["refused"], counted.get("decided by the default, over the size budget", 0)))
+    assert counts[0][0] == counts[1][1] == 0
+    assert counts[0][1] > 10 < counts[1][0]
+    evicting = ("-passpilot-evict=random:1", "-filetype=obj", pressure.compiled(tmp_path))
+    one, most = (
+        made("llc", tmp_path / "a.o", f"-passpilot-eviction-limit={limit}", *evicting)
+        for limit in (1, 4294967295)
+    )
+    assert one != most
 
 
 @pytest.mark.parametrize("logs", ["inline=own.log;all.log", "all.log;inline=own.log", "own.log"])

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The sample of mutants, and the record of what came of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.lib import ROOT
+from bench.pages import reliability
+from bench.sweeps import mutants
+from bench.sweeps.mutations import ordered
+
+
+@pytest.mark.parametrize("kind", mutants.COUNTS)
+def test_a_mutant_is_one_mistake_in_one_line(kind: str) -> None:
+    if kind == "python" and not importlib.util.find_spec("cosmic_ray"):
+        pytest.skip("`make mutants` installs Cosmic Ray")
+    sample = list(itertools.islice(ordered(kind, mutants.SEED), 20))
+    assert len({mutant.key for mutant in sample}) == 20
+    for mutant in sample:
+        old, new = (ROOT / mutant.file).read_text().splitlines(), mutant.text().splitlines()
+        assert old[mutant.line - 1].strip() == mutant.before
+        changed = [line.strip() for before, line in zip(old, new, strict=True) if before != line]
+        assert changed == [mutant.after]
+
+
+def test_a_test_that_fails_is_named(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("def test_yes(): pass\n\ndef test_no(): assert 0\n")
+    script = f"from bench.sweeps.mutants import run_tests; print(run_tests(['{tmp_path}/test_it.py'], 1))"
+    told = subprocess.check_output([sys.executable, "-c", script], cwd=ROOT, text=True)
+    assert told.strip().endswith("test_it.py::test_no")
+
+
+def test_the_record_says_why_a_mutant_is_equivalent() -> None:
+    rows = mutants.read().values()
+    assert {row["result"] for row in rows} <= {"killed", "survived", "equivalent", "no code"}
+    assert all(row["by"] for row in rows if row["result"] == "equivalent")
+    page = reliability.mutants(list(rows))
+    assert f"{sum(row['result'] == 'killed' for row in rows):,}" in page
