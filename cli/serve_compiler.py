@@ -51,6 +51,10 @@ class ServeCompilerOptions(NamedTuple):
     allow_files: bool = flag(
         "let modules and pipelines of agents read and write files, with the rights of the service"
     )
+    target: tuple[str, ...] = several(
+        metavar="NAME",
+        help="a target that agents may have, such as aarch64 (this machine's; any with --allow-files)",
+    )
     tls_cert: str | None = option(metavar="FILE", help="use TLS with this certificate (PEM)")
     tls_key: str | None = option(metavar="FILE", help="the private key of the certificate (PEM)")
 
@@ -104,7 +108,7 @@ async def _serve(options: ServeCompilerOptions) -> None:
     for number in stops:
         loop.add_signal_handler(number, serving.cancel)
     token, tls = _guard(options)
-    workers = WorkerOptions(options.load, options.allow_files)
+    workers = WorkerOptions(options.load, options.allow_files, targets=options.target)
     limits = (options.episodes, options.timeout, options.compile_timeout)
     server = CompilerServer(options.corpus, workers, *limits, token=token)
     try:

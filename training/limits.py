@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Keeps agents of the service from the files of its machine: passes and assembly that read or write files."""
+"""Keeps agents of the service from the files of its machine.
+
+Passes, assembly and code generators may read or write files: that for BPF copies lines of the source files
+that debug information names. So agents have only the targets that the service names.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from passpilot.training.compiler_pb2 import Start
 
 _NAME: Final = re.compile(r"[\w.-]+")
@@ -26,6 +32,24 @@ FILE_PREFIXES: Final = ("dot-", "view-")
 def refuse_assembly_files() -> None:
     """Let this process's assembly read no files, by `.include` or `.incbin`."""
     _core.refuse_assembly_files()
+
+
+def own_target() -> str:
+    """The architecture of this machine, as its triple begins."""
+    return _core.processor("generic")[0].partition("-")[0]
+
+
+def check_target(triple: str, targets: Sequence[str]) -> None:
+    """Refuse modules for other targets than these; those without a triple are for this machine.
+
+    Raises:
+        InputError: the module is for another target.
+    """
+    if targets and triple and not triple.startswith(tuple(targets)):
+        msg = f"module: expected one for {' or '.join(targets)}, got one for {triple:.60}"
+        raise InputError(
+            f"{msg}; start the service with --target={triple.partition('-')[0]:.20} to permit it"
+        )
 
 
 def check_passes(start: Start) -> None:

@@ -48,12 +48,15 @@ class WorkerOptions:
     load: Sequence[str] = ()
     allow_files: bool = False
     llvm_options: Sequence[str] = ()
+    targets: Sequence[str] = ()
+    """Beginnings of triples that modules may have if they may use no files; empty for this machine's."""
 
     @property
     def arguments(self) -> list[str]:
         """The worker's arguments after the socket."""
         files = str(int(self.allow_files))
-        return [files, str(len(self.llvm_options)), *self.llvm_options, *self.load]
+        targets = ",".join(self.targets)
+        return [files, targets, str(len(self.llvm_options)), *self.llvm_options, *self.load]
 
 
 class MessageReader:

@@ -20,6 +20,7 @@ from passpilot.plugin.compile import file_type
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.module import Module
 from passpilot.plugin.toolchain import CODEGEN_LEVELS
+from passpilot.training.limits import check_target
 from passpilot.training.messages import points_of
 from passpilot.training.rewards import Measure, ModuleMeasure, check_reward, find_measure
 
@@ -51,10 +52,11 @@ class Task:
     measure: Measure | ModuleMeasure | None
     function: str
     with_object: bool = False
+    targets: Sequence[str] = ()
 
     @classmethod
-    def of(cls, start: Start) -> Task:
-        """The task of a start, which must have its code.
+    def of(cls, start: Start, targets: Sequence[str] = ()) -> Task:
+        """The task of a start, which must have its code; `targets` are those that it may have, if not any.
 
         Raises:
             InputError: reward, level or pipeline is wrong.
@@ -71,7 +73,7 @@ class Task:
         check_reward(start.reward, [point for point, _ in points_of(start)])
         measure = find_measure(start.reward)
         at = dict(start.at)
-        return cls(start.code, start.pipeline, at, level, measure, start.function, start.object)
+        return cls(start.code, start.pipeline, at, level, measure, start.function, start.object, targets)
 
     def run(self, advisors: Sequence[Advisor] = ()) -> float | None:
         """Compile the module with advice and measure it; None without a measure.
@@ -90,6 +92,7 @@ class Task:
             Error: the compilation failed.
         """
         module = Module.read(self.code, name=_NAME, for_codegen=not self.pipeline)
+        check_target(module.triple, self.targets)
         if self.function:
             _check_defined(module, self.function)
         begin(module)

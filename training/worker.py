@@ -176,9 +176,8 @@ def _describe_domain(domain: Domain, out: compiler_pb2.Episode) -> None:
         out.number.low, out.number.high = domain.low, domain.high
 
 
-def _compiled(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.CompilerMessage:
+def _compiled(start: compiler_pb2.Start, channel: AgentChannel, task: Task) -> compiler_pb2.CompilerMessage:
     """Compile an episode, asking the agent; return the last message."""
-    task = Task.of(start)
     channel.abandoned = False
     with warnings.catch_warnings(record=True) as caught, contextlib.ExitStack() as advising:
         warnings.simplefilter("always")
@@ -205,16 +204,17 @@ def _compiled(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.
 
 
 def _answer(
-    start: compiler_pb2.Start, channel: AgentChannel, *, allow_files: bool
+    start: compiler_pb2.Start, channel: AgentChannel, *, allow_files: bool, targets: Sequence[str]
 ) -> compiler_pb2.CompilerMessage:
     try:
         if not allow_files:
             limits.check_passes(start)
+        task = Task.of(start, () if allow_files else targets or (limits.own_target(),))
         if start.point:
-            return _compiled(start, channel)
+            return _compiled(start, channel, task)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the episode reports them
-            return compiler_pb2.CompilerMessage(result={"value": Task.of(start).run()})
+            return compiler_pb2.CompilerMessage(result={"value": task.run()})
     except Exception as error:  # noqa: BLE001  (sent to the agent)
         return failure(error)
 
@@ -222,18 +222,25 @@ def _answer(
 def main(argv: Sequence[str]) -> None:
     """Serve the socket whose descriptor is the first argument.
 
-    The second argument is 1 if modules and pipelines may read and write files, else 0. The third one is the
-    number of LLVM's options that follow. The other arguments are files to load.
+    The second argument is 1 if modules and pipelines may read and write files, else 0. The third one has the
+    targets that modules may have, and the fourth one is the number of LLVM's options that follow. The other
+    arguments are files to load.
     """
     ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service
     channel, allow_files = AgentChannel(socket.socket(fileno=int(argv[0]))), argv[1] == "1"
-    end = 3 + int(argv[2])
-    serve(channel, argv[end:], allow_files=allow_files, options=argv[3:end])
+    end = 4 + int(argv[3])
+    targets = tuple(filter(None, argv[2].split(",")))
+    serve(channel, argv[end:], allow_files=allow_files, targets=targets, options=argv[4:end])
 
 
 def serve(
-    channel: AgentChannel, load: Sequence[str], *, allow_files: bool, options: Sequence[str] = ()
+    channel: AgentChannel,
+    load: Sequence[str],
+    *,
+    allow_files: bool,
+    targets: Sequence[str] = (),
+    options: Sequence[str] = (),
 ) -> None:
     """Set LLVM's options, load files and compile episodes; returns only if one of them is wrong."""
     try:
@@ -251,7 +258,7 @@ def serve(
         message = channel.receive()
         answer = compiler_pb2.CompilerMessage()
         if message.HasField("start"):
-            answer = _answer(message.start, channel, allow_files=allow_files)
+            answer = _answer(message.start, channel, allow_files=allow_files, targets=targets)
         channel.send(answer)
 
 

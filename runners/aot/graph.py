@@ -8,8 +8,10 @@ shapes, and the values of tensors that do not depend on the inputs. No other val
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import resource
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 from typing import Final
 
@@ -21,7 +23,8 @@ from onnx import helper, numpy_helper
 
 from passpilot.features.columns import columns_of, load_model
 from passpilot.features.point import Point
-from passpilot.plugin.errors import ModelError, RunnerSpecError
+from passpilot.plugin.errors import CompilationError, ModelError, RunnerSpecError
+from passpilot.plugin.isolated import run_isolated
 from passpilot.runners.aot import (  # noqa: F401  (importing them registers operators)
     classic,
     elementwise,
@@ -31,7 +34,7 @@ from passpilot.runners.aot import (  # noqa: F401  (importing them registers ope
     trees,
 )
 from passpilot.runners.aot.emitter import CONSTANT, OPERATORS, Array, Attribute, Node, is_supported
-from passpilot.runners.onnx_session import onnx_session
+from passpilot.runners.onnx_session import onnx_session, quiet_onnxruntime
 
 _DOMAINS: Final = ("", "ai.onnx", "ai.onnx.ml")
 _FOLDED: Final = ("Shape", "Size")
@@ -41,6 +44,11 @@ _ATTRIBUTES: Final = [
 ]
 _LARGEST: Final = 1 << 28
 """The most elements of an input."""
+_Spec = tuple[np.dtype[np.generic], tuple[int, ...]]
+_MEMORY: Final = 2 << 30
+_DEADLINE: Final = 60.0
+"""Bytes and seconds for running a model once."""
+_MOST_FOLDED: Final = 64 << 20
 _RANDOM: Final = ("Bernoulli", "Multinomial", "RandomNormal", "RandomUniform")
 
 
@@ -66,7 +74,7 @@ class Graph:
     outputs: tuple[Tensor, ...]
     nodes: tuple[Node, ...]
     """The nodes that depend on an input, in topological order."""
-    specs: Mapping[str, tuple[np.dtype[np.generic], tuple[int, ...]]]
+    specs: Mapping[str, _Spec]
     """Type and shape of each tensor."""
     known: Mapping[str, Array]
     """The tensors that are the same in every run."""
@@ -104,10 +112,9 @@ def read_graph(path: str, choices: Choices) -> Graph:
     _check_shapes(choices.shapes, declared, path)
     columns = columns_of(model)
     inputs = tuple(_input(value, columns.get(value.name, ()), choices, path) for value in declared)
-    values = _probe(model, live, inputs, path)
-    values.update(constants)
-    specs = {name: (array.dtype, array.shape) for name, array in values.items()}
     varying = {name for node in nodes for name in node.outputs} | {tensor.name for tensor in inputs}
+    values = {**_probe(model, live, inputs, varying, path), **constants}
+    specs = {name: (array.dtype, array.shape) for name, array in values.items()}
     known = {name: array for name, array in values.items() if name not in varying}
     nodes = _without_strings(nodes, specs, outputs)
     _check_types(nodes, specs)
@@ -321,9 +328,14 @@ def _probe(
     model: onnx.ModelProto,
     nodes: Sequence[onnx.NodeProto],
     inputs: Sequence[Tensor],
+    varying: Container[str],
     path: str,
 ) -> dict[str, Array]:
-    """The value of every tensor for zeros, which can index any table, or for ones if integers may divide."""
+    """The tensors for zeros, which can index any table, or for ones if integers may divide.
+
+    Varying tensors have only their type and shape. A child process runs the graph, with a bound for its
+    memory and its time: a model of a few bytes may ask for any amount of both.
+    """
     names = [name for node in nodes for name in node.output if name]
     fill = int(any(node.op_type in ("Div", "Mod") for node in nodes))
     feeds = {tensor.name: np.full(tensor.shape, fill, tensor.dtype) for tensor in inputs}
@@ -340,11 +352,37 @@ def _probe(
     for tensor in inputs:
         kind = helper.np_dtype_to_tensor_dtype(tensor.dtype)
         graph.input.append(helper.make_tensor_value_info(tensor.name, kind, tensor.shape))
+    quiet_onnxruntime()  # imported once, and not in each child
+    run = partial(_run, probe.SerializeToString(), names, feeds, varying, path)
     try:
-        results = onnx_session(probe.SerializeToString(), optimized=False).run(names, feeds)
+        specs, known = run_isolated(f"model {path}", run, _DEADLINE)
+    except CompilationError as error:
+        msg = f"model {path}: expected a graph that runs in {_MEMORY >> 20} MiB and {_DEADLINE:g} s"
+        raise ModelError(f"{msg}, got: {_line(error)}") from error
+    return {
+        **values,
+        **{name: np.broadcast_to(np.empty((), row[0]), row[1]) for name, row in specs.items()},
+        **known,
+    }
+
+
+def _run(
+    model: bytes, names: Sequence[str], feeds: Mapping[str, Array], varying: Container[str], path: str
+) -> tuple[dict[str, _Spec], dict[str, Array]]:
+    """Run the model; types and shapes of all tensors, and the values of those that do not vary."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        now = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + _MEMORY, now + _MEMORY))
+    try:
+        results = onnx_session(model, optimized=False).run(names, feeds)
     except Exception as error:  # onnxruntime's errors have no common class
         raise ModelError(f"model {path}: expected a graph that runs, got: {_line(error)}") from error
+    values: dict[str, Array] = {}
     for name, value in zip(names, results, strict=True):  # a sequence, a map or None becomes an object
         is_tensor = isinstance(value, (np.ndarray, np.generic))
         values[name] = np.asarray(value) if is_tensor else np.empty((), object)
-    return values
+    known = {name: value for name, value in values.items() if name not in varying}
+    if (size := sum(value.nbytes for value in known.values())) > _MOST_FOLDED:
+        most = f"constants of at most {_MOST_FOLDED >> 20} MiB to compute from others"
+        raise ModelError(f"model {path}: expected {most}, got {size >> 20} MiB")
+    return {name: (value.dtype, value.shape) for name, value in values.items()}, known

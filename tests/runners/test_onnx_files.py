@@ -13,6 +13,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from passpilot.features.point import find_point
+from passpilot.plugin.errors import ModelError
+from passpilot.runners.aot.graph import Choices, read_graph
+from passpilot.runners.spec import make_runner
 from tests import stock
 from tests.command import GENEROUS, PASSPILOT
 
@@ -62,6 +66,22 @@ def test_external_data_is_that_beside_the_model(tmp_path: Path, *, hosted: bool)
     assert optimized(module, str(yes), tmp_path / "no", hosted=hosted) == everything
     assert optimized(module, "../no/m.onnx", tmp_path / "yes", hosted=hosted) == nothing
     assert optimized(module, "m.onnx", tmp_path / "yes", hosted=hosted) == everything
+
+
+@pytest.mark.parametrize("location", ["../secret", "/etc/hostname", "link", "inner/../../secret"])
+def test_external_data_elsewhere_is_refused(location: str, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(bytes(256))
+    path = write_model(tmp_path / "m", 1)
+    (tmp_path / "m/link").symlink_to("../secret")
+    (tmp_path / "m/inner").mkdir()
+    model = onnx.load(path, load_external_data=False)
+    (entry,) = [row for row in model.graph.initializer[0].external_data if row.key == "location"]
+    entry.value = location
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(ModelError, match=r"outside the directory|absolute path|symbolic link"):
+        read_graph(str(path), Choices())
+    with pytest.raises(ModelError, match="External data path validation failed"):
+        make_runner(f"onnx:{path}", find_point("inline"))
 
 
 SESSION = "from passpilot.runners.onnx_session import onnx_session; onnx_session(open('m.onnx', 'rb').read())"

@@ -95,6 +95,39 @@ def test_passes_that_use_files_are_refused(pipeline: str, service: Service) -> N
                 client.reset(CODE, point="inline", **each)
 
 
+BPF = """\
+target triple = "bpfel-unknown-none"
+define i32 @f() section "x" !dbg !4 {{
+  ret i32 1, !dbg !7
+}}
+!llvm.dbg.cu = !{{!0}}
+!llvm.module.flags = !{{!2}}
+!0 = distinct !DICompileUnit(language: DW_LANG_C, file: !1, emissionKind: FullDebug)
+!1 = !DIFile(filename: "{}", directory: "/")
+!2 = !{{i32 2, !"Debug Info Version", i32 3}}
+!4 = distinct !DISubprogram(name: "f", file: !1, line: 1, type: !5, unit: !0, spFlags: DISPFlagDefinition)
+!5 = !DISubroutineType(types: !6)
+!6 = !{{!8}}
+!7 = !DILocation(line: 1, scope: !4)
+!8 = !DIBasicType(name: "int", size: 32, encoding: DW_ATE_signed)
+"""
+"""Code for BPF has lines of the source files for its verifier."""
+
+
+def test_agents_have_the_targets_that_are_named(service: Service, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("the secret\n")
+    code = BPF.format(tmp_path / "secret").encode()
+    asked = {"point": "inline", "pipeline": "default<Oz>", "with_object": True}
+    with service.client() as client:
+        told = r"module: expected one for \w+, got one for bpfel-unknown-none; .* --target=bpfel to permit it"
+        with pytest.raises(InputError, match=told):
+            client.reset(code, **asked)
+        assert client.reset(CODE, point="inline", pipeline="default<Oz>") is None
+    with served(tmp_path, "--target=bpf", "--target=x86") as other, other.client() as client:
+        assert client.reset(code, **asked) is None
+        assert b"the secret" in client.info["object"]
+
+
 def test_they_are_llvms_passes() -> None:
     names = {
         line.strip().partition("<")[0] for line in stock.run("opt", "--print-passes").decode().splitlines()

@@ -143,10 +143,11 @@ def test_messages_come_in_parts_and_together() -> None:
 
 
 def test_what_a_worker_gets() -> None:
-    assert WorkerOptions().arguments == ["0", "0"]
+    assert WorkerOptions().arguments == ["0", "", "0"]
     assert WorkerOptions(("a.py", "b.so"), allow_files=True, llvm_options=("-x", "-y")).arguments == [
-        "1", "2", "-x", "-y", "a.py", "b.so"
+        "1", "", "2", "-x", "-y", "a.py", "b.so"
     ]  # fmt: skip
+    assert WorkerOptions(targets=("bpf", "arm")).arguments == ["0", "bpf,arm", "0"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import resource
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -170,3 +171,34 @@ def test_a_default_label_of_64_bits(tmp_path: Path) -> None:
     compiled = library(made, tmp_path)
     assert compiled.run({"x": np.array([1, 7])})["y"].tolist() == [2, (1 << 60) + 1]
     compiled.close()
+
+
+def swelling(count: int, doublings: int = 0) -> onnx.ModelProto:
+    """A model of some hundred bytes that computes a constant of `count` elements and doubles it."""
+    nodes = [helper.make_node("ConstantOfShape", ["n"], ["c0"])]
+    nodes += [
+        helper.make_node("Concat", [f"c{step}"] * 2, [f"c{step + 1}"], axis=0) for step in range(doublings)
+    ]
+    nodes.append(helper.make_node("ReduceSum", [f"c{doublings}"], ["s"], keepdims=0))
+    nodes.append(helper.make_node("Mul", ["x", "s"], ["y"]))
+    return model(nodes, [("x", FLOAT, [1])], ["y"], {"n": np.array([count])})
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (swelling(20_000_000), "expected constants of at most 64 MiB to compute from others, got 76 MiB"),
+        (swelling(1 << 30), "expected a graph that runs, got: "),
+        (swelling(1 << 20, 20), "expected a graph that runs, got: "),
+    ],
+)
+def test_constants_have_a_bound(made: onnx.ModelProto, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(made.SerializeToString())
+    assert path.stat().st_size < 2000
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ModelError, match=told):
+        read_graph(str(path), Choices())
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 << 10
+    path.write_bytes(swelling(1000).SerializeToString())
+    assert read_graph(str(path), Choices()).known["c0"].shape == (1000,)
