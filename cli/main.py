@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "compare": ("passpilot.cli.compare:main", "compile modules with several runners and compare the results"),
     "log": ("passpilot.cli.log:main", "show decision logs, or compare two"),
     "report": ("passpilot.cli.report:main", "make an HTML page of logs and results"),
+    "unwind": ("passpilot.cli.unwind:main", "compare unwind tables where a program can stop"),
     "policies": ("passpilot.cli.policies:main", "list the installed policies"),
     "features": ("passpilot.cli.features:main", "list what a model can see"),
     "plugin-path": ("passpilot.cli.plugin_path:main", "print the path of the plugin for stock compilers"),

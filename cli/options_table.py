@@ -103,6 +103,7 @@ def _limit(row: HookedPoint, limit: Limit) -> OptionRow:
 
 
 _STATISTICS: Final = "", "print decisions and times, and LLVM's statistics"
+_UNWIND: Final = "MODE", "write unwind tables that are exact at MODE: faults, calls, exceptions, none or full"
 _UNASKED: Final = "", "print what the advisors did, and why a runner was never asked"
 
 
@@ -140,6 +141,14 @@ TABLE: Final = (
         ("opt", "llc", "cc", "plugin"),
         "policy",
         wording={"llc": ("@NAME", "generate code with a policy: its models and its options of LLVM's")},
+    ),
+    OptionRow(
+        "unwind",
+        "full|faults|calls|exceptions|none",
+        _UNWIND[1],
+        ("cc", "plugin"),
+        "choice",
+        wording=dict.fromkeys(("cc", "plugin"), _UNWIND),
     ),
     OptionRow(
         "best-of",

@@ -32,6 +32,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
         "sklearn",
         "tensorboardX",
     ),
+    "unwind": ("elftools",),
 }
 """The packages that the extras of ``passpilot[all]`` install, by the names that Python imports.
 

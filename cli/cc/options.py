@@ -207,7 +207,7 @@ class Options:
 
     def asks(self, unoptimized: bool) -> bool:
         """Whether a compilation needs the plugin; with `default` and no log it does not."""
-        if not {"load", "at", "advise"}.isdisjoint(self._given):
+        if not {"load", "at", "advise", "unwind"}.isdisjoint(self._given):
             return True
         runners = [self.value(point) for point in HOOKED if point in self._given]
         logged = bool(runners) and "log" in self._given

@@ -28,6 +28,7 @@ IMPORT_NAMES: Final = {
     "grpcio-health-checking": "grpc_health",
     "grpcio-reflection": "grpc_reflection",
     "protobuf": "google.protobuf",
+    "pyelftools": "elftools",
     "scikit-learn": "sklearn",
     "torch-mlir": "torch_mlir",
 }
@@ -144,6 +145,7 @@ COMMANDS: Final = {
     f"opt in.ll -passes=default<O2> --inline={GRPC} -o out.bc": ("runner grpc", "grpc", "google.protobuf"),
     f"llc in.ll --evict={GRPC} -o out.s": ("runner grpc", "grpc", "google.protobuf"),
     f"attach --inline={GRPC} -- opt-22 in.ll -O2 -o out.bc": ("runner grpc", "grpc", "google.protobuf"),
+    "unwind check a.o b.o": ("unwind check", "unwind", "elftools"),
     "serve const:1 --grpc 0": ("serve --grpc", "grpc", "google.protobuf"),
     "serve-compiler --grpc 0": ("serve-compiler", "grpc", "google.protobuf"),
     "aot model.onnx -o policy.so": ("aot", "aot", "llvmlite"),

@@ -101,6 +101,8 @@ public:
 
   /// Whether a compilation needs the plugin.
   bool asks(bool unoptimized) const {
+    if (given_.count("unwind"))
+      return true;
     bool points = false, advised = false;
     for (const OptionRow &row : kOptions)
       if (auto found = given_.find(row.name);

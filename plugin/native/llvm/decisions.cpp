@@ -4,6 +4,7 @@
 
 #include "../runtime/permitted.h"
 #include "llvm_options.h"
+#include "unwind_tables.h"
 
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/LLVMContext.h"
@@ -30,10 +31,15 @@ public:
     const UnitDecisions *Unit = Find(M);
     if (!Unit)
       return PreservedAnalyses::all();
-    for (Function &F : M)
-      if (const FunctionDecisions *D = Unit->function(F.getName());
-          D && D->NoOutline && !F.isDeclaration())
+    for (Function &F : M) {
+      const FunctionDecisions *D = Unit->function(F.getName());
+      if (!D || F.isDeclaration())
+        continue;
+      if (D->NoOutline)
         F.addFnAttr("nooutline");
+      if (!D->Unwind.empty())
+        F.addFnAttr(UnwindName, D->Unwind);
+    }
     if (GeneratesCode)
       for (const std::string &Option : Unit->Options)
         if (!setUnlessGiven(Option))

@@ -64,12 +64,12 @@ void liftEvictionLimit() {
     O->setValue(Largest);
 }
 
-bool setUnlessGiven(StringRef Text) {
+bool setUnlessGiven(StringRef Text, unsigned Position) {
   static std::mutex Mutex;
   std::lock_guard<std::mutex> Lock(Mutex);
   const auto [Name, Value] = Text.split('=');
   cl::Option *O = findOption(Name);
-  return O && (O->getNumOccurrences() || !O->addOccurrence(0, Name, Value));
+  return O && (O->getNumOccurrences() || !O->addOccurrence(Position, Name, Value));
 }
 
 void forgetTargets() {

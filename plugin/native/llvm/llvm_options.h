@@ -45,8 +45,9 @@ private:
 };
 
 /// Sets LLVM's process-wide option that \p Text names, as NAME or NAME=VALUE,
-/// unless it is set. Returns false if LLVM refuses it.
-bool setUnlessGiven(llvm::StringRef Text);
+/// unless it is set. Returns false if LLVM refuses it. \p Position is that of a
+/// user's argument; 0 for what no user has written.
+bool setUnlessGiven(llvm::StringRef Text, unsigned Position = 0);
 
 /// Resets process-wide options that back ends overwrite (PowerPC enlarges jump
 /// tables), so that one compilation does not affect the next. Call this before

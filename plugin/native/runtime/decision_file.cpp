@@ -213,6 +213,8 @@ bool FunctionDecisions::add(std::string_view Word) {
     return !std::exchange(NoOutline, true);
   if (Word == "minsize" || Word == "optsize" || Word == "speed")
     return std::exchange(Size, Word).empty();
+  if (Word.substr(0, 7) == "unwind=" && isUnwindMode(Word.substr(7)))
+    return std::exchange(Unwind, Word.substr(7)).empty();
   if (take(Word, '=') != "unroll")
     return false;
   const auto Factor = count(Word);

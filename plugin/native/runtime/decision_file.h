@@ -45,6 +45,7 @@ struct FunctionDecisions {
   std::string Size;    ///< minsize, optsize or speed; empty for as it was
   unsigned Unroll = 0; ///< innermost loops by this factor; 0 for LLVM's
   bool NoOutline = false;
+  std::string Unwind; ///< where its unwind table is exact; empty for as others
   std::vector<std::string> Words; ///< as the file has them
 
   /// Adds a word of a decision file; false if it is none.

@@ -28,6 +28,7 @@ constexpr std::string_view Options[] = {
     "regalloc-csr-first-time-cost",
     "regalloc-eviction-max-interference-cutoff",
     "tail-merge-size",
+    "unwind",
 };
 
 // Not here: what prints, instruments, changes what a program does (iroutliner),
@@ -195,6 +196,12 @@ void permitPass(std::string Name) {
   UserPasses &All = userPasses();
   std::lock_guard<std::mutex> Lock(All.Mutex);
   All.Names.insert(std::move(Name));
+}
+
+bool isUnwindMode(std::string_view Text) {
+  static constexpr std::string_view Modes[] = {"full", "faults", "calls",
+                                               "exceptions", "none"};
+  return contains(Modes, Text);
 }
 
 bool isPermittedOption(std::string_view Text) {

@@ -29,6 +29,14 @@ bool isPermittedOption(std::string_view Text);
 /// The names in \p Pipeline that are no permitted passes, in their order.
 std::vector<std::string> otherPasses(std::string_view Pipeline);
 
+/// Whether \p Text says where unwind tables are exact: a value of the option
+/// "unwind", which the pass in ../llvm/unwind_tables.h reads.
+bool isUnwindMode(std::string_view Text);
+
+/// The values, for messages.
+inline constexpr const char *ExpectedUnwind =
+    "full, faults, calls, exceptions or none";
+
 /// What an error expects in place of other options and other passes.
 inline constexpr const char *ExpectedOption =
     "an option of code generation that decision files and policies may set";

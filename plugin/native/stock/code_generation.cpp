@@ -209,6 +209,7 @@ void advise(TargetMachine &, PassManagerBase &PM, TargetPassConfig *) {
   // errors.
   if (advised("advised-outliner"))
     outlineInAllFunctions();
+  consumeError(setUnwindTables());
   consumeError(policy().check());
   auto *Generation = new CodeGeneration; // owned by the manager
   PM.add(Generation);

@@ -2,9 +2,12 @@
 
 #include "flags.h"
 
+#include "../llvm/llvm_options.h"
 #include "../llvm/points.h"
+#include "../llvm/unwind_tables.h"
 #include "../loaded/advisor_flags.h"
 #include "../loaded/refusal.h"
+#include "../runtime/permitted.h"
 #include "host.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -72,6 +75,10 @@ Option Decisions("decisions", "FILE",
 Option Policy("policy", "@NAME",
               "Compile with a policy: its models, its pipeline and its options "
               "of LLVM's");
+Option Unwind("unwind", "MODE",
+              "Write unwind tables that are exact at MODE: faults, calls, "
+              "exceptions, none or full");
+
 std::pair<std::string, std::string> halves(StringRef Text) {
   const auto [Name, Value] = Text.split('=');
   return {Name.str(), Value.str()};
@@ -287,8 +294,8 @@ static Error checkTogether() {
         ": its register allocator asks nobody; remove it");
   // Nothing here may need Python, which cannot start while we are loaded.
   const bool Changes =
-      !Policy.last().empty() || !advisedPassPoints().empty() ||
-      !textsAt().empty() ||
+      !Policy.last().empty() || !Unwind.last().empty() ||
+      !advisedPassPoints().empty() || !textsAt().empty() ||
       any_of(Points, [](auto &F) { return advisedByChoice(F.Point.Name); });
   if (Changes && hasLinkerCache())
     return createStringError("passpilot: expected an advised link without "
@@ -321,9 +328,21 @@ Error checkOptions() {
     return E;
   if (Error E = checkValues())
     return E;
+  if (Error E = setUnwindTables())
+    return E;
   if (Error E = policy().check())
     return E;
   return checkReaders();
+}
+
+Error setUnwindTables() {
+  const std::string Mode = Unwind.last();
+  if (!Mode.empty() && !isUnwindMode(Mode))
+    return createStringError(Unwind.name() + ": expected " + ExpectedUnwind +
+                             ", got '" + Mode + "'");
+  if (!Mode.empty())
+    setUnlessGiven(std::string(UnwindName) + "=" + Mode, /*Position=*/1);
+  return Error::success();
 }
 
 StockPolicy policy() { return StockPolicy(Policy.last()); }

@@ -18,6 +18,10 @@ llvm::Error setOptions(const std::vector<std::string> &Options);
 /// Checks the options, from flags and from variables.
 llvm::Error checkOptions();
 
+/// Sets LLVM's option -unwind to the value of ours, unless the user has set it.
+/// Call this before the policy is checked, which sets it otherwise.
+llvm::Error setUnwindTables();
+
 /// Call this when a tool loads us: refuses what cannot work together as soon as
 /// the tool has parsed the flags, and calls \p OnFlag for each of them.
 void watchFlags(void (*OnFlag)());

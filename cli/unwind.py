@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot unwind`: compares unwind tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from passpilot.cli.outputs import quiet_pipe
+from passpilot.cli.parser import Parser, argument, flag, option, record
+from passpilot.plugin.failures import for_terminal
+from passpilot.training.evaluation.unwind_check import check_unwind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EPILOG: Final = """\
+example:
+  passpilot cc -Oz -c prog.c -o stock.o
+  passpilot cc -Oz -c prog.c --unwind=faults -o small.o
+  passpilot unwind check stock.o small.o"""
+
+SHOWN: Final = 20
+"""Differences that are printed."""
+
+
+class CheckOptions(NamedTuple):
+    """The command line of `passpilot unwind check`."""
+
+    first: str = argument("A", "an ELF file whose unwind table is right")
+    second: str = argument("B", "an ELF file of the same code")
+    at: str = option(
+        choices=("faults", "calls"),
+        default="faults",
+        help="compare at calls and at instructions that can fault (faults), or at calls alone",
+    )
+    fewer_entries: bool = flag("functions without an entry in B are no difference")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command; returns its exit code, which is 1 if the tables differ."""
+    values = make_parser().values(argv)
+    options = record(CheckOptions, values)
+    with quiet_pipe():
+        return _check(options)
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser("passpilot unwind", description="Compare unwind tables.", epilog=EPILOG)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    check: Parser = commands.add_parser(
+        "check",
+        help="compare the unwind tables of two builds of the same code",
+        description="Compare the unwind tables of two builds of the same code, at every instruction where\n"
+        "the program can stop. The exit code is 1 if they differ.",
+        epilog=EPILOG,
+    )
+    check.add_fields(CheckOptions)
+    check.traceback_option()
+    return parser
+
+
+def _check(options: CheckOptions) -> int:
+    found = check_unwind(options.first, options.second, at=options.at, fewer_entries=options.fewer_entries)
+    for difference in found.differences[:SHOWN]:
+        print(for_terminal(str(difference)))
+    if len(found.differences) > SHOWN:
+        print(f"... and {len(found.differences) - SHOWN:,} more")
+    places = f"{found.calls:,} calls and {found.faults:,} other instructions that can fault"
+    fewer = f"; {found.dropped:,} functions have no entry in B" * bool(found.dropped)
+    print(f"{found.functions:,} functions, {places}: {len(found.differences):,} differences{fewer}")
+    print(f"unwind tables: {found.sizes[0]:,} bytes in A, {found.sizes[1]:,} in B")
+    return 1 if found.differences else 0

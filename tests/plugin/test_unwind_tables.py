@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Smaller unwind tables: no instruction changes, and the rows are right wherever a program can stop."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from passpilot.plugin.toolchain import llvm_plugin
+from passpilot.training.corpus.elf import sections
+from passpilot.training.evaluation.unwind_check import check_unwind
+from tests.command import passpilot as command
+from tests.corpus.build import bindir
+from tests.plugin.unwind_programs import compiled, environment
+
+MODES = ("full", "faults", "calls", "exceptions", "none")
+X86 = "x86_64-linux-gnu"
+BUILDS = [
+    (X86, "-Oz"),
+    (X86, "-O0"),
+    (X86, "-O2", "-fno-omit-frame-pointer", "-march=x86-64-v3"),
+    (X86, "-Os", "-fstack-clash-protection", "-fcf-protection", "-fstack-protector-all"),
+    (X86, "-O3", "-fPIC", "-mllvm", "-enable-machine-outliner=always"),
+    (X86, "-O2", "-fbasic-block-sections=all"),
+    (X86, "-Oz", "-fpatchable-function-entry=2", "-g"),
+    (X86, "-O1", "-mno-red-zone", "-mcmodel=large", "-fPIC"),
+    ("x86_64-linux-gnux32", "-Oz"),
+    ("i686-linux-gnu", "-Oz", "-fPIC"),
+    ("i686-linux-gnu", "-O2", "-mstackrealign"),
+    ("aarch64-linux-gnu", "-Oz", "-fasynchronous-unwind-tables", "-mbranch-protection=standard"),
+    ("aarch64-linux-gnu", "-O2", "-fasynchronous-unwind-tables", "-fstack-clash-protection"),
+    ("aarch64-linux-gnu", "-Oz"),
+]
+
+
+def table(path: Path) -> bytes:
+    """The unwind table of an object."""
+    return next((s.data for s in sections(path.read_bytes()) if s.name == ".eh_frame"), b"")
+
+
+def code(path: Path) -> list[tuple[str, bytes]]:
+    """The executable sections of an object."""
+    return [(s.name, s.data) for s in sections(path.read_bytes()) if s.flags & 4]
+
+
+def language(*flags: str) -> tuple[str, ...]:
+    return ("-xc++", "-c", *flags)
+
+
+@pytest.mark.parametrize("mode", ["faults", "calls"])
+@pytest.mark.parametrize(("target", "flags"), [(target, flags) for target, *flags in BUILDS])
+def test_rows_are_right_where_a_program_can_stop(
+    target: str, flags: list[str], mode: str, tmp_path: Path
+) -> None:
+    arguments = language(f"--target={target}", *flags)
+    stock = compiled(tmp_path, "stock.o", *arguments)
+    small = compiled(tmp_path, "small.o", *arguments, mode=mode)
+    assert code(small) == code(stock)
+    found = check_unwind(str(stock), str(small), at=mode)
+    assert found.differences == ()
+    assert found.dropped == 0
+    assert found.calls > 20
+    assert len(table(small)) <= len(table(stock))
+    if target.startswith("x86_64-linux-gnu") and "-fno-omit-frame-pointer" not in flags:
+        assert len(table(small)) < 0.9 * len(table(stock))
+
+
+def test_rows_are_right_after_relaxation(tmp_path: Path) -> None:
+    """RISC-V's linker shortens code, and so the tables of objects have no addresses yet."""
+    flags = (
+        "-xc++",
+        "--target=riscv64-linux-gnu",
+        "-Oz",
+        "-march=rv64gc",
+        "-fuse-ld=lld",
+        "-nostdlib",
+        "-shared",
+    )
+    stock = compiled(tmp_path, "stock.so", *flags)
+    small = compiled(tmp_path, "small.so", *flags, mode="faults")
+    found = check_unwind(str(stock), str(small))
+    assert found.differences == ()
+    assert found.calls > 20
+    assert found.sizes[1] < found.sizes[0]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_all_doors_write_the_same_table(mode: str, tmp_path: Path) -> None:
+    clang = compiled(tmp_path, "clang.o", *language("-Oz"), mode=mode)
+    cc = tmp_path / "cc.o"
+    arguments = ("-w", "-xc++", "-Oz", "-c", "frames.cpp", "-o", str(cc))
+    done = command("cc", f"--unwind={mode}", *arguments, cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    assert cc.read_bytes() == clang.read_bytes()
+    bitcode = compiled(tmp_path, "frames.bc", *language("-Oz", "-emit-llvm"))
+    hosted, stock = tmp_path / "hosted.o", tmp_path / "stock.o"
+    done = command("llc", f"-unwind={mode}", "-filetype=obj", str(bitcode), "-o", str(hosted), cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    llc = (str(bindir() / "llc"), f"-load={llvm_plugin()}", f"-passpilot-unwind={mode}", "-filetype=obj")
+    subprocess.run([*llc, str(bitcode), "-o", str(stock)], check=True, timeout=60)
+    assert hosted.read_bytes() == stock.read_bytes()
+    plain = compiled(tmp_path, "plain.o", *language("-Oz"))
+    assert code(plain) == code(clang)
+    if mode == "full":
+        assert clang.read_bytes() == plain.read_bytes()
+
+
+def test_each_mode_is_smaller_than_the_one_before(tmp_path: Path) -> None:
+    sizes = [len(table(compiled(tmp_path, f"{m}.o", *language("-Oz", "-DLEAF"), mode=m))) for m in MODES]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[1] > sizes[2] > sizes[3] > sizes[4]
+    stock = str(tmp_path / "full.o")
+    found = check_unwind(stock, str(tmp_path / "exceptions.o"), at="calls", fewer_entries=True)
+    assert found.differences == ()
+    assert 0 < found.dropped < found.functions
+
+
+@pytest.mark.parametrize("kind", ["full", "thin"])
+def test_links_write_smaller_tables(kind: str, tmp_path: Path) -> None:
+    flags = ("-xc++", "-Oz", f"-flto={kind}", "-fuse-ld=lld", "-nostdlib", "-shared", "-fPIC")
+    stock = compiled(tmp_path, "stock.so", *flags)
+    small = tmp_path / "small.so"
+    done = command("c++", "--unwind=faults", "-w", *flags, "frames.cpp", "-o", str(small), cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    found = check_unwind(str(stock), str(small))
+    assert found.differences == ()
+    assert found.sizes[1] < 0.9 * found.sizes[0]
+
+
+def test_a_link_with_tables_of_its_own_has_no_cache(tmp_path: Path) -> None:
+    flags = (
+        "-xc",
+        "-flto=thin",
+        "-fuse-ld=lld",
+        "-nostdlib",
+        "-shared",
+        f"-Wl,--thinlto-cache-dir={tmp_path}/c",
+    )
+    compiled(tmp_path, "stock.so", *flags)
+    done = command("cc", "--unwind=calls", "-w", *flags, "frames.cpp", "-o", "x.so", cwd=tmp_path)
+    assert done.code == 1
+    assert "without --thinlto-cache-dir" in done.err
+
+
+def test_directives_of_inline_assembly_stay(tmp_path: Path) -> None:
+    text = (
+        "void use(void *);\nvoid f(int *p) { use(p); "
+        '__asm__ volatile("push %rax\\n.cfi_adjust_cfa_offset 8\\npop %rax\\n'
+        '.cfi_adjust_cfa_offset -8"); use(p); }\n'
+    )
+    (tmp_path / "a.c").write_text(text)
+    for mode in ("full", "faults"):
+        done = command("cc", f"--unwind={mode}", "-Oz", "-c", "a.c", "-o", f"{mode}.o", cwd=tmp_path)
+        assert (done.code, done.err) == (0, "")
+    assert (tmp_path / "full.o").read_bytes() == (tmp_path / "faults.o").read_bytes()
+
+
+def test_decision_files_set_the_mode_of_a_unit_and_of_functions(tmp_path: Path) -> None:
+    plain = compiled(tmp_path, "plain.o", *language("-Oz"))
+    lines = ["passpilot decisions 1", "unit frames.cpp", "option unwind=calls", "function pushes unwind=full"]
+    (tmp_path / "f.decisions").write_text("\n".join(lines) + "\n")
+    arguments = ("--decisions=f.decisions", "-w", "-xc++", "-Oz", "-c", "frames.cpp", "-o", "decided.o")
+    done = command("cc", *arguments, cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    found = check_unwind(str(plain), str(tmp_path / "decided.o"))
+    wrong = {difference.function for difference in found.differences}
+    assert "wrapped" in wrong
+    assert "pushes" not in wrong
+    (tmp_path / "f.decisions").write_text("\n".join([*lines[:3], "function pushes unwind=some"]) + "\n")
+    done = command("cc", *arguments, cwd=tmp_path)
+    assert done.code == 1
+    assert 'f.decisions:4: expected a decision, got "function pushes unwind=some"' in done.err
+
+
+def policy(folder: Path) -> Path:
+    """A policy that sets nothing but the mode."""
+    (folder / "policy.toml").write_text(
+        'name = "mine"\ndescription = "x"\nllvm = 22\nlevel = "Oz"\ntargets = "any"\nlicense = "x"\n'
+        '[[recipes]]\noptions = ["unwind=faults"]\n'
+    )
+    return folder
+
+
+def test_policies_set_the_mode_and_options_win(tmp_path: Path) -> None:
+    full = compiled(tmp_path, "full.o", *language("-Oz"))
+    faults = compiled(tmp_path, "faults.o", *language("-Oz"), mode="faults")
+    arguments = (f"--policy={policy(tmp_path)}", "-w", "-xc++", "-Oz", "-c", "frames.cpp", "-o", "x.o")
+    for more, expected in (((), faults), (("--unwind=full",), full)):
+        done = command("cc", *more, *arguments, cwd=tmp_path)
+        assert (done.code, done.err) == (0, "")
+        assert (tmp_path / "x.o").read_bytes() == expected.read_bytes()
+
+
+def test_other_targets_are_left_alone_with_a_warning(tmp_path: Path) -> None:
+    flags = ("-w", "-xc", "--target=thumbv7m-none-eabi", "-Oz", "-funwind-tables", "-c", "frames.cpp", "-o")
+    plain = compiled(tmp_path, "plain.o", *flags[:-2], "-xc")
+    done = command("cc", "--unwind=faults", *flags[1:], "x.o", cwd=tmp_path)
+    assert done.code == 0
+    assert done.err.count("warning: unwind tables: expected an ELF target") == 1
+    assert (tmp_path / "x.o").read_bytes() == plain.read_bytes()
+    done = command("cc", f"--policy={policy(tmp_path)}", *flags, "x.o", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+
+
+def test_wrong_modes_are_refused(tmp_path: Path) -> None:
+    bitcode = compiled(tmp_path, "frames.bc", *language("-Oz", "-emit-llvm"))
+    done = command("cc", "--unwind=some", "-c", "frames.cpp", cwd=tmp_path)
+    assert done.code == 2
+    assert "cc: --unwind: expected full or faults or calls or exceptions or none, got some" in done.err
+    llc = (str(bindir() / "llc"), f"-load={llvm_plugin()}", str(bitcode), "-o", str(tmp_path / "x.s"))
+    for flags, mode, name in (
+        (["-passpilot-unwind=some"], "", "-passpilot-unwind"),
+        ([], "some", "PASSPILOT_UNWIND"),
+    ):
+        refused = subprocess.run(
+            [*llc, *flags], capture_output=True, text=True, env=environment(mode), check=False, timeout=60
+        )
+        assert refused.returncode == 1
+        expected = f"{name}: expected full, faults, calls, exceptions or none, got 'some'"
+        assert expected in refused.stderr
+    done = command("llc", "-unwind=some", str(bitcode), cwd=tmp_path)
+    assert done.code == 2
+    assert "llc: for the --unwind option: Cannot find option named 'some'!" in done.err
