@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Puts mistakes into the product, one at a time, and counts those that tests notice.
 
-usage: python -m bench.sweeps.mutants [python] [native] [--count=N] [--budget=90m] [--again]
+usage: python -m bench.sweeps.mutants [reach] [python] [native] [--count=N] [--budget=90m] [--again]
 
-Python has 300 mutants, C++ (`native`) 40, unless --count says otherwise. For a mutant of Python, the tests
-run that execute the line, the nearest first, until one fails. For one of C++, the core is built, and the
-tests of the file's folder run. bench/results/mutants.jsonl has a line for every mutant. The next call goes
-on; --again tries those again that survived. A result `equivalent`, with the reason, is written by hand: no
-test can notice the mutant.
+Python has 300 mutants, C++ (`native`) 40, unless --count says otherwise. For a mutant of Python, those tests
+run that are known to execute the line, and modules near to the file, until one fails that passes without the
+mutant; `reach` finds out once which tests execute which lines, which takes long. For one of C++, the core is
+built, and the tests of the file's folder run. bench/results/mutants.jsonl has a line for every mutant. The
+next call goes on; --again tries those again that survived. A result `equivalent`, with the reason, is written
+by hand: no test can notice the mutant.
 
 The mistakes are put into this tree. A call that is ended takes its own out; the next call takes out that of
 one that was killed.
@@ -15,7 +16,9 @@ one that was killed.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import hashlib
 import itertools
 import json
 import os
@@ -25,7 +28,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,7 +36,7 @@ import psutil
 
 from bench.lib import RESULTS, ROOT, command
 from bench.sweeps import reach
-from bench.sweeps.mutations import NATIVE, Mutant, ordered
+from bench.sweeps.mutations import NATIVE, Mutant, files, ordered
 from bench.sweeps.programs import duration
 
 if TYPE_CHECKING:
@@ -42,8 +45,11 @@ if TYPE_CHECKING:
 RECORD: Final = RESULTS / "mutants.jsonl"
 SEED: Final = 22
 COUNTS: Final = {"python": 300, "native": 40}
+QUICK: Final = 10.0
 MOST: Final = 90.0
-"""Seconds of tests that run for a mutant."""
+"""Seconds of the tests that run first for a mutant, and of all that are known to execute its line."""
+LONGEST: Final = 150.0
+"""Seconds that a run of tests may take."""
 MEMORY: Final = 6 << 30
 _ORIGINAL: Final = reach.WORK / "original.json"
 _SUBREAPER: Final = 36
@@ -61,14 +67,6 @@ NATIVE_TESTS: Final = {
     "stock": ("tests/plugin/native/stock", "tests/policies", "tests/cli/cc"),
 }
 """The tests of the folders of plugin/native."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What came of a run of tests."""
-
-    failed: str
-    """The first test that failed, or that it took too long; empty if all passed."""
 
 
 def main_loop(kind: str, count: int, ends: float, *, again: bool) -> None:
@@ -97,8 +95,15 @@ def main_loop(kind: str, count: int, ends: float, *, again: bool) -> None:
 
 
 def _sample(kind: str, rows: dict[str, dict[str, Any]]) -> Iterator[Mutant]:
-    """The mutants of the seed's order but those that do not compile."""
-    for mutant in ordered(kind, SEED):
+    """The mutants of the seed's order but those that do not compile; build/mutants keeps those of this tree."""
+    path = reach.WORK / f"{kind}.json"
+    tree = hashlib.sha256("".join(map(reach.digest, files(kind))).encode()).hexdigest()
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    if kept.get("tree") != tree:
+        found = [asdict(mutant) for mutant in itertools.islice(ordered(kind, SEED), 2 * COUNTS[kind])]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(kept := {"tree": tree, "mutants": found}))
+    for mutant in (Mutant(**each) for each in kept["mutants"]):
         row = rows.get(mutant.key)
         if row is None or row["result"] != "no code":
             yield mutant
@@ -119,54 +124,66 @@ def write(rows: dict[str, dict[str, Any]]) -> None:
 
 
 def _tried(mutant: Mutant) -> tuple[str, str]:
-    """`killed`, `survived` or `no code`, and by what."""
+    """`killed`, `survived` or `no code`, and the test that noticed it: it passes without the mutant."""
+    native = mutant.file.startswith(NATIVE)
+    for batch in [_native_tests(mutant.file)] if native else _python_tests(mutant):
+        with _put_in(mutant):
+            if native and not build():
+                return "no code", ""
+            failed = run_tests(batch)
+        if failed and native:
+            build()
+        if failed and not run_tests([failed.partition("[")[0]]):
+            return "killed", failed
+    return "survived", ""
+
+
+@contextlib.contextmanager
+def _put_in(mutant: Mutant) -> Iterator[None]:
+    """Have the mistake in the tree within the block."""
     path = ROOT / mutant.file
     status, text = path.stat(), path.read_text()
-    native = mutant.file.startswith(NATIVE)
-    found = [] if native else reach.reaching(mutant.file, mutant.line)
     _ORIGINAL.parent.mkdir(parents=True, exist_ok=True)
     _ORIGINAL.write_text(json.dumps({"file": mutant.file, "text": text}))
     try:
         path.write_text(mutant.text())
-        if native:
-            return _native(mutant)
-        # A time of its own: bytecode is taken for that of a file with the same time and size.
-        os.utime(path, (status.st_atime, int(mutant.key[:7], 16)))
-        return _python(found)
+        if not mutant.file.startswith(NATIVE):
+            # A time of its own: bytecode is taken for that of a file with the same time and size.
+            os.utime(path, (status.st_atime, int(mutant.key[:7], 16)))
+        yield
     finally:
         path.write_text(text)
-        if not native:
+        if not mutant.file.startswith(NATIVE):
             os.utime(path, (status.st_atime, status.st_mtime))
         _ORIGINAL.unlink()
 
 
-def _python(found: Sequence[reach.Reaching]) -> tuple[str, str]:
-    first: list[reach.Reaching] = []
-    rest: list[reach.Reaching] = []
-    spent = 0.0
-    for turn, most in ((first, reach.QUICK), (rest, MOST)):
-        for each in found:
-            if each not in first and (not first or spent + each.seconds < most):
-                turn.append(each)
+def _python_tests(mutant: Mutant) -> Iterator[list[str]]:
+    """The quick tests that are known to execute the line, near modules that nothing is known of, and more."""
+    found = reach.reaching(mutant.file, mutant.line)
+    batches: list[list[str]] = []
+    spent, left = 0.0, found
+    for most in (QUICK, MOST):
+        taken: list[reach.Reaching] = []
+        for each in left:
+            if not taken or spent + each.seconds < most:
+                taken.append(each)
                 spent += each.seconds
-        if turn and (failed := run_tests([each.node for each in turn], spent)):
-            return "killed", failed
-    return "survived", "" if found else "no test executes the line"
+        left = [each for each in left if each not in taken]
+        batches.append([each.node for each in taken])
+    batches.insert(1, [each for each in reach.near(mutant.file) if not reach.known(each)])
+    yield from filter(None, batches)
 
 
-def _native(mutant: Mutant) -> tuple[str, str]:
-    if not build():
-        return "no code", ""
-    folder, stem = mutant.file.split("/")[2:4]
-    names = set(re.split(r"_", stem.removesuffix(".cpp")))
+def _native_tests(file: str) -> list[str]:
+    """The tests of a file's folder, those first whose names share words with its name."""
+    folder, stem = file.split("/")[2:4]
+    names = set(stem.removesuffix(".cpp").split("_"))
     chosen: list[str] = []
     for tests in NATIVE_TESTS[folder]:
-        here = sorted(
-            module for module in reach.modules() if module.startswith(tests) and module not in chosen
-        )
+        here = sorted(each for each in reach.modules() if each.startswith(tests) and each not in chosen)
         chosen += sorted(here, key=lambda module: -len(names & set(re.split(r"\W|_", module))))
-    failed = run_tests(chosen, 6 * MOST)
-    return ("killed", failed) if failed and failed != "time" else ("survived", failed)
+    return chosen
 
 
 def build() -> bool:
@@ -189,32 +206,28 @@ def build() -> bool:
     return True
 
 
-def run_tests(nodes: Sequence[str], seconds: float) -> str:
-    """Run tests until one fails; returns its name, `time` if they hang, or nothing if all pass."""
+def run_tests(nodes: Sequence[str]) -> str:
+    """Run tests until one fails; returns its name, or nothing if none does within `LONGEST`."""
     lit = [node for node in nodes if node.startswith(reach.LIT)]
     rest = [node for node in nodes if node not in lit]
-    if rest and (failed := _run([*reach.PYTEST, "-x", "-rfE", *rest], seconds)):
+    if rest and (failed := _run([*reach.PYTEST, "-x", "-rfE", "--timeout=60", *rest])):
         return failed
-    return _run([*reach.LIT_COMMAND, "--max-failures=1", *lit], seconds) if lit else ""
+    return _run([*reach.LIT_COMMAND, "--max-failures=1", *lit]) if lit else ""
 
 
-def _run(command: Sequence[str], seconds: float) -> str:
+def _run(command: Sequence[str]) -> str:
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, start_new_session=True, preexec_fn=_limited,
     ) as child:  # fmt: skip
         try:
-            out, _ = child.communicate(timeout=60 + 4 * seconds)
+            out, _ = child.communicate(timeout=LONGEST)
         except subprocess.TimeoutExpired:
             out = ""
         finally:
             _end_children()
-    if not out:
-        return "time"
-    failed = re.search(r"^(?:FAILED|ERROR|FAIL:) (\S+(?: :: \S+)?)", out, re.MULTILINE)
-    if child.returncode in (0, 5):
-        return ""
-    return failed[1] if failed else f"exit code {child.returncode}"
+    failed = re.search(r"^(?:FAILED|ERROR|FAIL:) (?:passpilot :: )?(\S+)", out, re.MULTILINE)
+    return failed[1] if failed else ""
 
 
 def _limited() -> None:
@@ -250,6 +263,9 @@ def main(*kinds: str, count: int = 0, budget: str = "90m", again: bool = False) 
     _take_out()
     ends = time.monotonic() + duration(budget)
     for kind in kinds or COUNTS:
+        if kind == "reach":
+            reach.explore_all(ends)
+            continue
         main_loop(kind, count or COUNTS[kind], ends, again=again)
         if kind == "native":
             build()

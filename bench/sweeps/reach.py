@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which tests execute which lines of Python: test modules run once under coverage.py, when they are needed.
+"""Which tests execute which lines of Python: test modules run once under coverage.py.
 
 build/mutants/reach keeps the lines by test, one file for each test module, until the test module changes.
 A child process records the test that started it, because pytest puts its name into the environment.
@@ -30,11 +30,8 @@ if TYPE_CHECKING:
 WORK: Final = ROOT / "build/mutants"
 LEFT_OUT: Final = ("bench", "corpus", "docs", "install", "newcomer", "outside", "tools", "test_")
 """What stands behind `tests/` in tests that look at the tree, or at other projects."""
-QUICK: Final = 10.0
-"""Seconds of tests that run for a mutant first."""
-NEAREST: Final = 8
-ENOUGH: Final = 3
-"""So many test modules run for a file, or as many until so many of them execute the line."""
+_SHORT: Final = 10.0
+NEAREST: Final = 6
 PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout=300")
 LIT: Final = "lit_tests/"
 _LIT_FILES: Final = (f"{LIT}*.ll", f"{LIT}*.test", f":!{LIT}*Inputs*")
@@ -169,12 +166,20 @@ def _function(context: str) -> str:
     return context.rpartition(".")[2]
 
 
-def reaching(file: str, line: int) -> list[Reaching]:
-    """The tests that execute a line. Modules run for it, the nearest first, until `ENOUGH` execute it."""
-    near = sorted(modules(), key=lambda module: -_nearness(file, module))[:NEAREST]
-    for module in near:
-        if not known(module) and len({each.module for each in _reaching(file, line)} & {*near}) < ENOUGH:
+def explore_all(ends: float) -> None:
+    """Run all modules that have changed since they ran, until the clock says `ends`."""
+    for module in modules():
+        if not known(module) and time.monotonic() < ends:
             print(f"{module}: {explore(module)['seconds']} s", flush=True)
+
+
+def near(file: str) -> list[str]:
+    """The modules that are nearest to a file."""
+    return sorted(modules(), key=lambda module: -_nearness(file, module))[:NEAREST]
+
+
+def reaching(file: str, line: int) -> list[Reaching]:
+    """The tests that are known to execute a line, the nearest and quickest first."""
     return sorted(_reaching(file, line), key=lambda each: (-_nearness(file, each.module), each.seconds))
 
 
@@ -187,7 +192,7 @@ def _reaching(file: str, line: int) -> Iterator[Reaching]:
         same = seen["digests"][file] == digest(file)
         tests = set(rows.get(str(line), ())) if same else {test for row in rows.values() for test in row}
         durations: dict[str, float] = seen["durations"]
-        if "" in tests and not seen["failed"] and seen["seconds"] < QUICK:
+        if "" in tests and not seen["failed"] and seen["seconds"] < _SHORT:
             yield Reaching(module, module, seen["seconds"])
             continue
         if "" in tests:  # a fixture executes the line

@@ -32,7 +32,7 @@ def test_a_mutant_is_one_mistake_in_one_line(kind: str) -> None:
 
 def test_a_test_that_fails_is_named(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("def test_yes(): pass\n\ndef test_no(): assert 0\n")
-    script = f"from bench.sweeps.mutants import run_tests; print(run_tests(['{tmp_path}/test_it.py'], 1))"
+    script = f"from bench.sweeps.mutants import run_tests; print(run_tests(['{tmp_path}/test_it.py']))"
     told = subprocess.check_output([sys.executable, "-c", script], cwd=ROOT, text=True)
     assert told.strip().endswith("test_it.py::test_no")
 

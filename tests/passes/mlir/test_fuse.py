@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from passpilot.features.mlir.fuse import FEATURES
+from passpilot.passes.mlir import fuse
 from passpilot.passes.mlir.fuse import FUSION, MLIR_FUSE
 from passpilot.passes.mlir.pipeline import run_pipeline
-from passpilot.plugin.errors import PasspilotWarning, PolicyError
+from passpilot.plugin.errors import CompilationError, PasspilotWarning, PolicyError
 from passpilot.runners.python import Observation
 from passpilot.runners.spec import RunnerLike
 from tests.passes.mlir.chains import Chain
@@ -30,6 +31,19 @@ def fused(text: str, policy: RunnerLike = "", pipeline: str = PIPELINE) -> str:
 
 def by_mlir(text: str) -> str:
     return fused(text, pipeline=f"builtin.module(func.func({FUSION}))")
+
+
+def test_no_cast_stays_behind_a_fusion_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuse, "FUSION", "one-shot-bufferize")  # which knows no casts
+    module = parsed(INPUT.read_text())
+    before = str(module)
+    with (
+        MLIR_FUSE.advisor("const:0") as advisor,
+        pytest.raises(CompilationError, match=r"advised-fuse at .*: expected MLIR to fuse, got: "),
+    ):
+        run_pipeline(module, PIPELINE, [advisor])
+    assert "unrealized_conversion_cast" not in str(module)
+    assert "linalg.generic" in before
 
 
 def test_features_of_pairs() -> None:
