@@ -95,12 +95,13 @@ def main_loop(kind: str, count: int, ends: float, *, again: bool) -> None:
 
 
 def _sample(kind: str, rows: dict[str, dict[str, Any]]) -> Iterator[Mutant]:
-    """The mutants of the seed's order but those that do not compile; build/mutants keeps those of this tree."""
+    """The mutants in the seed's order but those that do not compile; build/mutants keeps the sample."""
     path = reach.WORK / f"{kind}.json"
     tree = hashlib.sha256("".join(map(reach.digest, files(kind))).encode()).hexdigest()
     kept = json.loads(path.read_text()) if path.exists() else {}
     if kept.get("tree") != tree:
-        found = [asdict(mutant) for mutant in itertools.islice(ordered(kind, SEED), 2 * COUNTS[kind])]
+        most = COUNTS[kind] * (2 if kind == "native" else 1)  # not every one compiles
+        found = [asdict(mutant) for mutant in itertools.islice(ordered(kind, SEED), most)]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(kept := {"tree": tree, "mutants": found}))
     for mutant in (Mutant(**each) for each in kept["mutants"]):
@@ -171,7 +172,8 @@ def _python_tests(mutant: Mutant) -> Iterator[list[str]]:
                 spent += each.seconds
         left = [each for each in left if each not in taken]
         batches.append([each.node for each in taken])
-    batches.insert(1, [each for each in reach.near(mutant.file) if not reach.known(each)])
+    # A process that was killed has not said what it executed.
+    batches.insert(1, [each for each in reach.near(mutant.file) if not found or not reach.known(each)])
     yield from filter(None, batches)
 
 

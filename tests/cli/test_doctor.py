@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from passpilot.cli import doctor
 from passpilot.passes.python.registry import MLIR
-from passpilot.plugin.errors import Error
 from passpilot.plugin.mlir.bindings import VARIABLE, bindings
 from passpilot.plugin.toolchain import llvm_plugin
-from tests.command import PASSPILOT, passpilot
+from tests.command import PASSPILOT, passpilot, run
 
 
 def test_all_is_well(tmp_path: Path) -> None:
@@ -54,104 +56,47 @@ def test_bindings_that_cannot_do_all(
     assert MLIR.added() == set()
 
 
-def failing(error: Exception, *, needed: bool = True) -> doctor._Check:
-    def run() -> str:
-        raise error
-
-    return doctor._Check("part", run, needed)
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        Error,
-        ImportError,
-        AttributeError,
-        OSError,
-        RuntimeError,
-        subprocess.SubprocessError,
-        FileNotFoundError,
-    ],
+OPT: Final = (
+    ("", "expected opt-22 on the PATH, got none; sudo apt-get install llvm-22"),
+    ("echo no plugins here >&2; exit 3", "no plugins here"),
+    ("exit 3", "RuntimeError"),
+    (
+        'echo "$@" >&2; exit 1',
+        f"-load-pass-plugin={llvm_plugin()} -passpilot-inline=python:passpilot.cli.doctor:probe "
+        f"-passes=inliner-wrapper -disable-output {os.devnull}",
+    ),
 )
-def test_every_kind_of_failure_is_one_line(kind: type[Exception], capsys: pytest.CaptureFixture[str]) -> None:
-    assert doctor._state(failing(kind("a\n  b"))) == "FAIL"
-    assert doctor._state(failing(kind(), needed=False)) == "-"
-    name = "Error" if kind is Error else kind.__name__
-    assert capsys.readouterr().out == f"FAIL part                a b\n-    part                {name}\n"
+"""Scripts in the place of stock opt, and what is said of them; of the last, which options it got."""
 
 
-def test_an_error_of_the_doctor_itself_is_not_hidden() -> None:
-    with pytest.raises(KeyError):
-        doctor._state(failing(KeyError("x")))
-
-
-def without_checks(monkeypatch: pytest.MonkeyPatch, check: doctor._Check, *, wanted: bool) -> int:
-    def no_bindings() -> str:
-        raise ImportError("none")
-
-    monkeypatch.setattr(doctor, "CHECKS", (check,))
-    monkeypatch.setattr(doctor, "_bindings", no_bindings)
-    monkeypatch.setattr("passpilot.plugin.mlir.bindings.are_wanted", lambda: wanted)
-    return doctor.main([])
-
-
-@pytest.mark.parametrize(("needed", "wanted", "code"), [(0, 0, 0), (1, 0, 1), (0, 1, 1)])
-def test_only_what_is_needed_fails(
-    monkeypatch: pytest.MonkeyPatch, needed: int, wanted: int, code: int
+@pytest.mark.parametrize(("script", "said"), OPT, ids=["none", "fails", "fails without a word", "options"])
+def test_a_stock_opt_that_does_not_load_the_plugin(
+    script: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check = failing(OSError("x"), needed=bool(needed))
-    assert without_checks(monkeypatch, check, wanted=bool(wanted)) == code
-
-
-def stock_opt(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Let PATH have only an opt that is this script."""
-    opt = folder / "opt-22"
-    opt.write_text(f"#!/bin/sh\n{script}\n")
-    opt.chmod(0o755)
-    monkeypatch.setenv("PATH", str(folder))
-
-
-def test_an_opt_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stock_opt(tmp_path, monkeypatch, "echo no plugins here >&2; exit 3")
-    with pytest.raises(RuntimeError, match=r"^no plugins here$"):
-        doctor._stock_plugin()
-
-
-def test_opt_is_asked_to_load_the_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stock_opt(tmp_path, monkeypatch, 'echo "$@" >&2; exit 1')
-    with pytest.raises(RuntimeError) as caught:
-        doctor._stock_plugin()
-    assert str(caught.value).split() == [
-        f"-load-pass-plugin={llvm_plugin()}",
-        "-passpilot-inline=python:passpilot.cli.doctor:probe",
-        "-passes=inliner-wrapper",
-        "-disable-output",
-        os.devnull,
-    ]
-
-
-def test_no_opt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if script:
+        (tmp_path / "opt-22").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "opt-22").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(
-        RuntimeError, match=r"^expected opt-22 on the PATH, got none; sudo apt-get install llvm-22$"
-    ):
-        doctor._stock_plugin()
+    done = passpilot("doctor", cwd=tmp_path)
+    assert (done.code, done.err) == (0, ""), "stock opt is not needed"
+    assert f"\n-    plugin for opt-22   {said}\n" in done.out.decode()
+    assert "\n-    clang-22            not on the PATH\n" in done.out.decode()
 
 
-def test_bindings_that_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    plain = doctor._bindings()
-    assert plain.endswith(")")
+def test_packages_and_bindings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, bindings().root)
-    assert doctor._bindings() == f"{plain}, as {VARIABLE} says"
+    shown = passpilot("doctor", cwd=tmp_path).out.decode()
+    assert f"{bindings().capi.name}), as {VARIABLE} says\n" in shown
+    assert f"\nok   [aot]               onnx {version('onnx')}, llvmlite {version('llvmlite')}\n" in shown
+    hidden = "import sys; sys.modules['llvmlite'] = None; from passpilot.cli.doctor import main; main([])"
+    done = run(sys.executable, "-c", hidden, cwd=tmp_path)
+    assert re.search(r"\n-    \[aot\] .*passpilot\[aot\]", done.out.decode())
 
 
-def test_an_extra_shows_each_package_with_its_version() -> None:
-    assert doctor._extra("aot", "onnx", "llvmlite")() == (
-        f"onnx {version('onnx')}, llvmlite {version('llvmlite')}"
-    )
+def test_an_error_of_the_doctor_itself_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: object) -> str:
+        raise KeyError("x")
 
-
-def test_an_extra_that_is_missing_names_what_to_install() -> None:
-    with pytest.raises(Error, match=re.escape("passpilot[aot]")):
-        doctor._extra("aot", "onnx", "no_such_package")()
+    monkeypatch.setattr(shutil, "which", fails)
+    with pytest.raises(KeyError):
+        doctor.main([])

@@ -239,10 +239,10 @@ class Search(Study):
                         decided[number].setdefault(call, asked.inlined)
             if not calls or not self.budget.remains:
                 break
-        self._measure(kept)
+        self.measure_flips(kept)
         return [(number, call) for number, call in calls if call in self.best.units[number].asked]
 
-    def _measure(self, kept: Mapping[Call, frozenset[str]]) -> None:
+    def measure_flips(self, kept: Mapping[Call, frozenset[str]]) -> None:
         """Measure the kept flips together; while the whole does not shrink, drop those that failed."""
         joins = True  # later measurements are part of the budget
         while kept:

@@ -95,7 +95,7 @@ class SpeedSearch(Study):
             Error: a unit does not compile with LLVM's own decisions, or the program does not link or run.
         """
         self._random, self._commands = random.Random(self.seed), Commands()
-        with tempfile.TemporaryDirectory(prefix="passpilot-speed-") as self._folder:
+        with tempfile.TemporaryDirectory(prefix="passpilot-speed-") as self.folder:
             try:
                 return super().run()
             finally:
@@ -108,7 +108,7 @@ class SpeedSearch(Study):
         for choices in self._trials():
             if not self.budget.remains or idle == IDLE:
                 return
-            idle = 0 if self._try(choices) else idle + 1
+            idle = 0 if self.attempt(choices) else idle + 1
 
     def value_text(self, value: float) -> str:
         """See `Study`."""
@@ -130,7 +130,7 @@ class SpeedSearch(Study):
     # --- Programs ------------------------------------------------------------------------------------------
 
     def _path(self, name: str) -> str:
-        return os.path.join(self._folder, name)
+        return os.path.join(self.folder, name)
 
     def _check_runs(self) -> None:
         """Link LLVM's own program, and make sure that it runs."""
@@ -143,7 +143,7 @@ class SpeedSearch(Study):
     def _drivers(self, runs: Sequence[ProgramRun]) -> ProgramRuns:
         return ProgramRuns(self._commands, runs, self.deadline, lambda: None)
 
-    def _timed(self, runs: Sequence[ProgramRun], old: str, new: str, pairs: int) -> RunTime | None:
+    def paired(self, runs: Sequence[ProgramRun], old: str, new: str, pairs: int) -> RunTime | None:
         """The time of `new` relative to `old`; None if `new` fails, hangs or prints something else."""
         linked = {"old": self._path(old), "new": self._path(new)}
         return self._drivers(runs).measure(linked, "old", pairs)["new"].time
@@ -199,7 +199,7 @@ class SpeedSearch(Study):
         }
         return replace(best.choice, inline={**best.choice.inline, **flipped})
 
-    def _try(self, choices: Mapping[int, UnitChoice]) -> bool:
+    def attempt(self, choices: Mapping[int, UnitChoice]) -> bool:
         """Compile a trial, and take it if it is clearly faster than the best; False if it changes nothing."""
         best = self.best.units
         new = {number: choice for number, choice in choices.items() if choice != best[number].choice}
@@ -215,9 +215,9 @@ class SpeedSearch(Study):
             self.linker.link(program, self._path("trial"))
         except CompilationError:
             return None
-        timed = self._timed(self.runs, "best", "trial", SCREENING)
+        timed = self.paired(self.runs, "best", "trial", SCREENING)
         if timed is not None and timed["ratio"] < 1:
-            timed = self._timed(self.runs, "best", "trial", PAIRS)
+            timed = self.paired(self.runs, "best", "trial", PAIRS)
             if timed is not None and timed["high"] is not None and timed["high"] < 1:
                 os.replace(self._path("trial"), self._path("best"))
                 self.take(self._outcome(program, self.best.total * timed["ratio"]))
@@ -231,14 +231,14 @@ class SpeedSearch(Study):
         """Time LLVM's own program and the best one again, and go back to LLVM's own without a clear gain."""
         if self.best is self.start:
             return
-        self.confirmed = self._timed(self.runs, "start", "best", CONFIRMING)
+        self.confirmed = self.paired(self.runs, "start", "best", CONFIRMING)
         high = self.confirmed["high"] if self.confirmed else None
         if self.confirmed is None or high is None or high >= 1:
             self.best = self.start
             return
         self.best = self._outcome(self.best.units, self.confirmed["ratio"])
         if self.unseen:
-            self.confirmed_unseen = self._timed(self.unseen, "start", "best", CONFIRMING)
+            self.confirmed_unseen = self.paired(self.unseen, "start", "best", CONFIRMING)
 
 
 def _interval(timed: RunTime) -> str:

@@ -87,7 +87,7 @@ def test_flips_that_share_a_function_are_not_tried_together() -> None:
 
 def test_flips_that_shrink_the_whole_stay_together() -> None:
     made, engine = search({frozenset({A, B}): (390, {})})
-    made._measure(kept(A, B))
+    made.measure_flips(kept(A, B))
     assert (made.best.total, [inlined(each) for each in engine.wanted]) == (390, [{A, B}])
 
 
@@ -95,7 +95,7 @@ def test_flips_that_failed_are_dropped() -> None:
     made, engine = search({
         frozenset({A, B, C}): (410, {"a": 100, "b": 90, "c": 120}), frozenset({B}): (380, {}),
     })  # fmt: skip
-    made._measure(kept(A, B, C))
+    made.measure_flips(kept(A, B, C))
     assert [inlined(each) for each in engine.wanted] == [{A, B, C}, {B}], "no gain is a failure"
     assert made.best.total == 380
 
@@ -104,14 +104,14 @@ def test_of_flips_that_seem_good_the_better_half_is_left() -> None:
     made, engine = search({
         frozenset({A, B, C}): (400, {"a": 99, "b": 90, "c": 95}), frozenset({B}): (400, {"b": 90}),
     })  # fmt: skip
-    made._measure(kept(A, B, C))
+    made.measure_flips(kept(A, B, C))
     assert [inlined(each) for each in engine.wanted] == [{A, B, C}, {B}], "then none is left"
     assert made.best.total == 400
 
 
 def test_of_two_flips_that_seem_good_the_better_one_is_left() -> None:
     made, engine = search({frozenset({A, B}): (400, {"a": 99, "b": 90}), frozenset({B}): (390, {})})
-    made._measure(kept(A, B))
+    made.measure_flips(kept(A, B))
     assert [inlined(each) for each in engine.wanted] == [{A, B}, {B}]
     assert made.best.total == 390
 
@@ -119,7 +119,7 @@ def test_of_two_flips_that_seem_good_the_better_one_is_left() -> None:
 def test_only_the_first_measurement_goes_beyond_the_budget() -> None:
     made, engine = search({frozenset({A, B}): (400, {"a": 90})})
     made.budget.compiles = 0
-    made._measure(kept(A, B))
+    made.measure_flips(kept(A, B))
     assert [inlined(each) for each in engine.wanted] == [{A, B}]
 
 
@@ -130,13 +130,13 @@ def test_flips_that_do_not_link_are_dropped() -> None:
         raise CompilationError(f"{len(made)} do not link")
 
     made.measure = fails
-    made._measure(kept(A))
+    made.measure_flips(kept(A))
     assert (len(engine.wanted), made.best.total) == (1, 400)
 
 
 def test_calls_that_are_gone_are_not_flipped() -> None:
     made, engine = search({frozenset({A}): (390, {})})
-    made._measure(kept(A, CallKey("gone", "leaf", 1)))
+    made.measure_flips(kept(A, CallKey("gone", "leaf", 1)))
     assert [inlined(each) for each in engine.wanted] == [{A}]
 
 

@@ -65,13 +65,13 @@ class Timed(SpeedSearch):
 
     def begun(self, folder: Path, *times: RunTime | None) -> Timed:
         """Have a best program, and these times in their order."""
-        self._folder = str(folder)
+        self.folder = str(folder)
         self.best = outcome([Compiled(b"", {}, LLVMS_OWN, 1) for _ in self.units])
         self.times, self.asked = list(times), list[tuple[int, str, str, int]]()
         (folder / "best").write_bytes(b"old")
         return self
 
-    def _timed(self, runs: Sequence[ProgramRun], old: str, new: str, pairs: int) -> RunTime | None:
+    def paired(self, runs: Sequence[ProgramRun], old: str, new: str, pairs: int) -> RunTime | None:
         self.asked.append((len(runs), old, new, pairs))
         return self.times.pop(0)
 
@@ -98,13 +98,13 @@ FASTER = UnitChoice(tail="a")
 
 def test_what_is_clearly_faster_becomes_the_best(tmp_path: Path) -> None:
     made, told = search(tmp_path, timed(0.9, 1.2), timed(0.8, 0.99), timed(0.9, None), timed(0.5, 0.6))
-    assert made._try({0: LLVMS_OWN, 1: FASTER})
+    assert made.attempt({0: LLVMS_OWN, 1: FASTER})
     assert made.engine.wanted == [1], "a choice that is the unit's own is not compiled"  # type: ignore[attr-defined]
     assert made.asked == [(1, "best", "trial", SCREENING), (1, "best", "trial", PAIRS)]
     assert [each.code for each in made.best.units] == [b"", b"a"]
     assert (tmp_path / "best").read_bytes() == b" a"
     assert not (tmp_path / "trial").exists()
-    assert made._try({0: FASTER})
+    assert made.attempt({0: FASTER})
     assert (made.budget.spent, made.best.total) == (2, 0.8 * 0.5), "ratios are multiplied"
     assert [(compiles, ratio) for compiles, _, ratio in made.curve] == [(1, 0.8), (2, 0.8 * 0.5)]
     assert told == [(1, 0.8, 0.8), (2, 0.8 * 0.5, 0.8 * 0.5)]
@@ -125,7 +125,7 @@ def test_what_is_not_clearly_faster_is_given_up(
     times: list[RunTime | None], count: int, tmp_path: Path
 ) -> None:
     made, told = search(tmp_path, *times)
-    assert made._try({0: FASTER}), "it has changed something"
+    assert made.attempt({0: FASTER}), "it has changed something"
     assert len(made.asked) == count
     assert [each.code for each in made.best.units] == [b"", b""]
     assert (tmp_path / "best").read_bytes() == b"old"
@@ -135,15 +135,15 @@ def test_what_is_not_clearly_faster_is_given_up(
 
 def test_what_changes_nothing_is_not_timed(tmp_path: Path) -> None:
     made, told = search(tmp_path)
-    assert not made._try({0: UnitChoice(tail="bad"), 1: UnitChoice(options=("x",))})
+    assert not made.attempt({0: UnitChoice(tail="bad"), 1: UnitChoice(options=("x",))})
     assert (made.budget.spent, made.asked, told) == (2, [], [(2, None, 1.0)])
-    assert made._try({0: UnitChoice(tail="loose")}), "it changes the code, but there is no program"
+    assert made.attempt({0: UnitChoice(tail="loose")}), "it changes the code, but there is no program"
     assert (made.asked, told) == ([], [(2, None, 1.0), (3, None, 1.0)])
 
 
 def test_a_unit_that_fails_stays_as_it_is(tmp_path: Path) -> None:
     made, _ = search(tmp_path, timed(0.9, 0.9), timed(0.9, 0.9))
-    assert made._try({0: UnitChoice(tail="bad"), 1: FASTER})
+    assert made.attempt({0: UnitChoice(tail="bad"), 1: FASTER})
     assert [each.code for each in made.best.units] == [b"", b"a"]
 
 
