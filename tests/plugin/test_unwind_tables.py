@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from passpilot.plugin import _core
 from passpilot.plugin.toolchain import llvm_plugin
-from passpilot.training.corpus.elf import sections
 from passpilot.training.evaluation.unwind_check import check_unwind
 from tests.command import passpilot as command
 from tests.corpus.build import bindir
@@ -37,12 +37,14 @@ BUILDS = [
 
 def table(path: Path) -> bytes:
     """The unwind table of an object."""
-    return next((s.data for s in sections(path.read_bytes()) if s.name == ".eh_frame"), b"")
+    return next(
+        (data for name, _, data in _core.object_sections(path.read_bytes()) if name == ".eh_frame"), b""
+    )
 
 
 def code(path: Path) -> list[tuple[str, bytes]]:
     """The executable sections of an object."""
-    return [(s.name, s.data) for s in sections(path.read_bytes()) if s.flags & 4]
+    return [(name, data) for name, flags, data in _core.object_sections(path.read_bytes()) if flags & 4]
 
 
 def language(*flags: str) -> tuple[str, ...]:

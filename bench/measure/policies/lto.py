@@ -27,14 +27,21 @@ STEADY: Final = 2
 """How often a program runs, to see whether it prints the same each time."""
 
 
-def linked(program: Program, compiler: list[str], folder: Path) -> Path:
+def linked(
+    program: Program,
+    compiler: list[str],
+    folder: Path,
+    flags: tuple[str, ...] = FLAGS,
+    link: tuple[str, ...] = LINK,
+    level: str = "Oz",
+) -> Path:
     """Compile a program's units for the linker, and link them."""
     folder.mkdir()
-    units = sorted({program.unit(source, "Oz") for source in program.sources()})
+    units = sorted({program.unit(source, level) for source in program.sources()})
 
     def compiled(unit: Path) -> str:
         target = str(folder / f"{unit.stem}.o")
-        command = [*compiler, *FLAGS, "-c", str(unit), "-o", target]
+        command = [*compiler, *flags, "-c", str(unit), "-o", target]
         subprocess.run(command, check=True, timeout=600, stderr=subprocess.DEVNULL)
         return target
 
@@ -42,7 +49,7 @@ def linked(program: Program, compiler: list[str], folder: Path) -> Path:
         objects = list(pool.map(compiled, units))
     image = folder / program.name
     libraries = [*program.libs, *(["-lstdc++"] if program.lang == "c++" else []), "-lm"]
-    command = [*compiler, *FLAGS, *LINK, *objects, *libraries, "-o", str(image)]
+    command = [*compiler, *flags, *link, *objects, *libraries, "-o", str(image)]
     subprocess.run(command, check=True, timeout=1800)
     return image
 

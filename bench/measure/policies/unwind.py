@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Smaller unwind tables: the bytes of test programs relative to clang-22 with the same flags.
+
+Both programs have a section for every function and variable, are linked by lld with --gc-sections and
+--icf=safe, and must print the same. `passpilot unwind check` must find no difference between them.
+"""
+
+from __future__ import annotations
+
+import lzma
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bench.lib import Bar, command, geometric_means, settle, show
+from bench.lib.corpus import built, part
+from bench.measure.policies.lto import LINK, linked, printed
+from passpilot.plugin import _core
+from passpilot.training.evaluation.unwind_check import check_unwind
+from tests.command import PASSPILOT
+
+if TYPE_CHECKING:
+    from tests.corpus.programs import Program
+
+SECTIONS: Final = ("-ffunction-sections", "-fdata-sections", "-fPIE", "-w")
+BARS: Final = {"Oz": 0.945, "O2": 0.97}
+"""The most that the mean of the allocated bytes may be."""
+RATIOS: Final = ("allocated", "tables", "xz")
+
+
+def sizes(image: Path) -> dict[str, int]:
+    """The bytes that are loaded, those of unwind tables, and the stripped file compressed."""
+    found = [
+        (name, len(data)) for name, flags, data in _core.object_sections(image.read_bytes()) if flags & 2
+    ]
+    stripped = image.with_suffix(".stripped")
+    subprocess.run(["llvm-strip-22", str(image), "-o", str(stripped)], check=True, timeout=60)
+    return {
+        "allocated": sum(size for _, size in found),
+        "tables": sum(size for name, size in found if name.startswith(".eh_frame")),
+        "xz": len(lzma.compress(stripped.read_bytes(), preset=9)),
+    }
+
+
+def measured(program: Program, level: str, mode: str) -> dict[str, Any]:
+    """The sizes relative to stock clang's, what the programs print, and the differences of the tables."""
+    flags, link = (f"-{level}", *SECTIONS), (*LINK, "-Wl,--icf=safe")
+    with tempfile.TemporaryDirectory() as folder:
+        stock = linked(program, ["clang-22"], Path(folder, "stock"), flags, link, level)
+        compiler = [str(PASSPILOT), "cc", f"--unwind={mode}"]
+        small = linked(program, compiler, Path(folder, "small"), flags, link, level)
+        before, after = sizes(stock), sizes(small)
+        at = "faults" if mode == "faults" else "calls"
+        found = check_unwind(str(stock), str(small), at=at, fewer_entries=mode in ("exceptions", "none"))
+        expected, got = printed(program, stock), printed(program, small)
+    wrong = len(expected) == 1 and expected != got
+    ratios = {name: after[name] / before[name] for name in RATIOS}
+    places = {"stops": found.calls + found.faults, "differences": len(found.differences)}
+    return {**ratios, **places, "output": "wrong" if wrong else "same"}
+
+
+@command
+def main(level: str = "Oz", mode: str = "faults", *programs: str) -> None:
+    rows = {}
+    for program in built(programs or part("test")):
+        rows[program.name] = measured(program, level, mode)
+        print(program.name, rows[program.name], file=sys.stderr, flush=True)
+    means = geometric_means(rows.values(), RATIOS)
+    show(f"-{level} with --unwind={mode}, relative to clang-22", "program", rows, means)
+    worst = [max(row[name] for row in rows.values()) for name in ("allocated", "xz")]
+    settle(
+        Bar(f"allocated bytes, -{level}", means["allocated"], BARS.get(level, 1.0), "clang-22"),
+        Bar("the worst program's", worst[0], 1.0, "clang-22"),
+        Bar("the worst program's, compressed", worst[1], 1.0, "clang-22"),
+        Bar("differences of rows", sum(row["differences"] for row in rows.values()), 0),
+        Bar("programs that print something else", sum(row["output"] == "wrong" for row in rows.values()), 0),
+    )
