@@ -18,9 +18,9 @@ from passpilot.cli.parser import Parser, count_of
 from passpilot.cli.progress import progress
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
+from passpilot.plugin.failures import shown
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
-from passpilot.runners.spec import shown
 from passpilot.training.comparison import Contender, compare_on
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from passpilot.cli.cc.best_of import POLICY, VARIANTS, variants_of
 from passpilot.cli.cc.options import Options
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import UsageError
+from passpilot.plugin.failures import shown
 from passpilot.plugin.numbers import whole_number
 from passpilot.runners.policy.bundle import find_bundle
 from passpilot.training.corpus.layout import Corpus
@@ -113,13 +114,13 @@ def competitor(text: str) -> Competitor:
         raise UsageError(f"eval: --policy: expected a runner, a decision file or a level, got {text!r}")
     if words[0].startswith("best-of:"):
         best = _best_of(words, ways[0])
-        return Competitor(text, "policy", lambda _: best)
+        return Competitor(shown(text), "policy", lambda _: best)
     flags = [flag for word in words for flag in _flags(word)]
     if PROGRAM not in text:
         same = _ways(flags, ways[0])
-        return Competitor(text, "policy", lambda _: same, _points(flags))
+        return Competitor(shown(text), "policy", lambda _: same, _points(flags))
     return Competitor(
-        text,
+        shown(text),
         "policy",
         lambda program: _ways([flag.replace(PROGRAM, program) for flag in flags], ways[0]),
         _points(flags),

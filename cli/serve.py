@@ -16,12 +16,11 @@ from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import SECONDS, Parser, argument, count_of, flag, option, record, several
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.extras import needs
-from passpilot.plugin.failures import for_terminal
+from passpilot.plugin.failures import for_terminal, shown
 from passpilot.plugin.load import load_file
 from passpilot.runners.serving.pipe_server import PipeServer
 from passpilot.runners.serving.sessions import Tally
 from passpilot.runners.serving.stop import Stopped, stop_on_signals
-from passpilot.runners.spec import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

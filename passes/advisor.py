@@ -34,7 +34,7 @@ from passpilot.plugin.errors import (
     UsageError,
     restated,
 )
-from passpilot.plugin.failures import describe_failure
+from passpilot.plugin.failures import describe_failure, shown
 from passpilot.plugin.files import OutputFile
 from passpilot.plugin.origin import warn_user
 from passpilot.plugin.version import MAJOR
@@ -42,7 +42,6 @@ from passpilot.runners.base import Runner, own_features
 from passpilot.runners.native import NativeRunner, core_point, core_spec, spec_of
 from passpilot.runners.plurals import count_line
 from passpilot.runners.remote.peer import RemoteRunner, make_runner_or_absent
-from passpilot.runners.spec import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

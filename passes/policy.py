@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from passpilot.features.catalogue import emit_points
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, RunnerSpecError
+from passpilot.plugin.failures import shown
 from passpilot.plugin.module import utf8
 from passpilot.runners.policy.prepare import policy_record
 
@@ -86,7 +87,7 @@ class ChosenPolicy:
         """
         from passpilot.passes.advisor import advisor
         from passpilot.passes.point_search import search_point
-        from passpilot.runners.spec import make_runner, shown
+        from passpilot.runners.spec import make_runner
 
         if not self.spec.startswith("@"):  # messages name the runner; a folder is no name of one
             return advisor(point, self.runners[point], **options)

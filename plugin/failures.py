@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import re
+
 from passpilot.plugin.errors import Error
 from passpilot.plugin.origin import error_place
 
 TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+_SECRET = re.compile(r"""(?<=[?&]token=)(?!@)[^&\s"']*[^&\s"':;,]""", re.IGNORECASE)
 
 
 def headline(error: BaseException) -> str:
@@ -40,8 +44,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean '{found[0]}'?" if found else ""
 
 
+def shown(text: str) -> str:
+    """The text without the tokens of the runner specs in it."""
+    return _SECRET.sub("...", text)
+
+
 def for_terminal(text: str) -> str:
-    """The text with escapes such as ``\\x1b`` for all that is not printable, which a terminal could obey."""
+    """The text for people: without tokens, with escapes such as ``\\x1b`` for what a terminal could obey."""
+    text = shown(text)
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

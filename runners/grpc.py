@@ -20,7 +20,7 @@ from google.protobuf.message import DecodeError
 
 from passpilot.features.point import Point
 from passpilot.plugin.errors import PeerError, RunnerSpecError, UsageError
-from passpilot.plugin.failures import for_terminal
+from passpilot.plugin.failures import for_terminal, shown
 from passpilot.runners.base import Frame, Host, Runner, Tensor
 from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Question
@@ -173,7 +173,7 @@ def grpc_runner(target: str, options: dict[str, str], point: Point, timeout: flo
     try:
         host, port = grpc_messages.split_address(target, who)
     except UsageError as error:
-        raise RunnerSpecError(str(error)) from None
+        raise RunnerSpecError(shown(str(error))) from None
     if port == 0:
         raise RunnerSpecError(f"{who}: expected the port that a server has, got 0")
     tls = options.get("tls", "")

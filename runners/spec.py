@@ -25,7 +25,7 @@ from urllib.parse import quote, unquote
 
 from passpilot.plugin.errors import Error, ModelError, RunnerSpecError, SpecMismatchError
 from passpilot.plugin.extras import needs
-from passpilot.plugin.failures import describe_exception, did_you_mean
+from passpilot.plugin.failures import describe_exception, did_you_mean, shown
 from passpilot.plugin.origin import definition_origin
 from passpilot.plugin.registry import Registry
 from passpilot.runners.base import Runner
@@ -58,7 +58,6 @@ BUILT_IN: Final = {
 _OF_SUFFIX: Final = {".py": "python:{}", ".onnx": "onnx:{}", ".so": "aot:{}", ".log": "replay:{}"}
 """What a path without a scheme probably means, by its suffix."""
 
-_SECRET: Final = re.compile(r"(?<=[?&]token=)(?!@)[^&]+")
 _NAME: Final = re.compile(r"[a-z][a-z0-9+_-]*", re.ASCII)
 _POLICY: Final = re.compile(r"@[a-z][a-z0-9_-]*", re.ASCII)
 
@@ -128,23 +127,20 @@ def _meant(text: str, scheme: str) -> str:
     return f"; did you mean '{meant}'?" if meant else ""
 
 
-def shown(text: str) -> str:
-    """A spec's text for messages, without its token."""
-    return _SECRET.sub("...", text)
-
-
 def _parse_options(text: str, query: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for part in query.split("&") if query else ():
         key, equals, value = part.partition("=")
         if not equals or not _NAME.fullmatch(key):
-            raise _refused(text, "key=value after '?' and '&'", repr(part))
+            raise _refused(text, "key=value after '?' and '&'", repr(shown(f"?{part}")[1:]))
         if key in options:
             raise _refused(text, f"one value for {key!r}", "two")
         try:
             options[key] = unquote(value, errors="strict")
         except UnicodeDecodeError as error:
-            raise _refused(text, f"a value of {key!r} that decodes to UTF-8", repr(value)) from error
+            raise _refused(
+                text, f"a value of {key!r} that decodes to UTF-8", repr(shown(f"?{part}").partition("=")[2])
+            ) from error
     return options
 
 

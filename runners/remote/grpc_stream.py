@@ -25,6 +25,7 @@ from grpc import _server
 from grpc._cython import cygrpc  # type: ignore[attr-defined]
 
 from passpilot.plugin.errors import PeerError
+from passpilot.plugin.failures import for_terminal
 
 KNOWN: Final = " to ".join(f"{major}.{minor}" for major, minor in grpc_messages.TESTED)
 """The tested versions of grpcio."""
@@ -137,7 +138,7 @@ class GrpcStream:
         self._due = due - 1
         if event.tag == _ENDED:
             (end,) = event.batch_operations
-            self.status = f"{_CODES.get(end.code(), end.code())}: {end.details()}"
+            self.status = for_terminal(f"{_CODES.get(end.code(), end.code())}: {end.details()}")
         return event
 
     def cancel(self) -> None:

@@ -11,11 +11,11 @@ from typing import Final
 
 from passpilot.features.point import Point, find_point
 from passpilot.plugin.errors import SpecMismatchError, restated
-from passpilot.plugin.failures import describe_failure
+from passpilot.plugin.failures import describe_failure, shown
 from passpilot.runners.base import Runner
 from passpilot.runners.plurals import counted
 from passpilot.runners.remote import wire
-from passpilot.runners.spec import RunnerLike, make_runner, shown
+from passpilot.runners.spec import RunnerLike, make_runner
 
 _MODELS: Final = ("aot", "onnx")
 """The schemes whose models have fixed inputs."""

@@ -14,6 +14,7 @@ import passpilot
 from passpilot.cli.cc.best_of import VARIANTS
 from passpilot.cli.evaluate import competitor
 from passpilot.plugin.errors import UsageError
+from passpilot.plugin.failures import shown
 from passpilot.training.evaluation.competitors import OUTLINER, CompileWay
 from passpilot.training.evaluation.results import EvaluationResult
 from passpilot.training.evaluation.tables import table_text
@@ -50,7 +51,11 @@ def test_words_are_options_of_cc(text: str, told: dict[str, str] | None, points:
     made = way(text)
     assert (made.level, made.flags, made.plugin) == ("Oz", (), True)
     assert told is None or made.environment == told
-    assert (competitor(text).name, competitor(text).kind, competitor(text).points) == (text, "policy", points)
+    assert (competitor(text).name, competitor(text).kind, competitor(text).points) == (
+        shown(text),
+        "policy",
+        points,
+    )
 
 
 def test_a_level_in_front_is_the_policys() -> None:

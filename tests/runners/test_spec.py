@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from passpilot.features.point import find_point
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ModelError, RunnerSpecError, SpecMismatchError
+from passpilot.plugin.failures import shown
 from passpilot.runners.base import Point, Runner
 from passpilot.runners.spec import (
     BUILT_IN,
@@ -20,7 +21,6 @@ from passpilot.runners.spec import (
     make_runner,
     parse_runner_spec,
     runner_scheme,
-    shown,
 )
 from tests.fixtures.registry import Offer
 

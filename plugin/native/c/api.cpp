@@ -4,6 +4,8 @@
 
 #include "c_runner.h"
 
+#include "../runtime/text.h"
+
 #include <new>
 #include <stdexcept>
 #include <utility>

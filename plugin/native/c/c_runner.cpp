@@ -191,9 +191,9 @@ void passpilot_runner::close(bool Keep) {
 
 void passpilot_runner::warn(const std::string &Text) const {
   if (Options.warn)
-    Options.warn(Options.warn_data, Text.c_str());
+    Options.warn(Options.warn_data, shown(Text).c_str());
   else
-    std::fprintf(stderr, "passpilot: warning: %s\n", Text.c_str());
+    std::fprintf(stderr, "passpilot: warning: %s\n", shown(Text).c_str());
 }
 
 void passpilot_runner::warn(const Messages &Report) const {

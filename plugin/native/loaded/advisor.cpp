@@ -5,6 +5,7 @@
 #include "../llvm/host_features.h"
 #include "../runtime/log_file.h"
 #include "../runtime/runner_spec.h"
+#include "../runtime/text.h"
 
 #include "firewall.h"
 #include "policy.h"
@@ -189,7 +190,7 @@ Message unaskedWarning(const std::string &Point, const AdvisorOptions &O) {
 std::string report(const Session &S, const std::string &Who) {
   const Counts &C = S.Counts;
   const uint64_t All = decisions(S);
-  std::string Text = S.point().Name + " advisor " + Who + ":\n";
+  std::string Text = S.point().Name + " advisor " + shown(Who) + ":\n";
   Text += row(All, "decisions");
   if (S.point().Domain.Kind != DomainKind::Number) {
     const bool Flag = S.point().Domain.Kind == DomainKind::Flag;

@@ -2,6 +2,8 @@
 
 #include "refusal.h"
 
+#include "../runtime/text.h"
+
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/WithColor.h"
 
@@ -32,7 +34,7 @@ void noteFailure() {
 }
 
 void refuse(const std::string &Text) {
-  WithColor::error() << Text << "\n";
+  WithColor::error() << shown(Text) << "\n";
   noteFailure();
   std::exit(1);
 }

@@ -3,6 +3,7 @@
 // `advised-inline`: MLIR's inliner, which asks a runner about each call.
 
 #include "../loaded/firewall.h"
+#include "../runtime/text.h"
 
 #include "inlining.h"
 #include "mlir_compilation.h"
@@ -251,7 +252,8 @@ bool emitMessages(const Messages &Report, Location Location) {
         : M.Kind == "warning" ? DiagnosticSeverity::Warning
         : M.Kind == "note"    ? DiagnosticSeverity::Note
                               : DiagnosticSeverity::Remark;
-    Location.getContext()->getDiagEngine().emit(Place, Severity) << M.Text;
+    Location.getContext()->getDiagEngine().emit(Place, Severity)
+        << shown(M.Text);
   }
   return Good;
 }

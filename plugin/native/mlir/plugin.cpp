@@ -5,6 +5,7 @@
 #include "../llvm/compat.h"
 #include "../loaded/firewall.h"
 #include "../loaded/refusal.h"
+#include "../runtime/text.h"
 
 #include "mlir_compilation.h"
 #include "mlir_passes.h"
@@ -58,7 +59,7 @@ void find(const std::string &Pipeline) {
   Messages Report;
   contained(Report, [&] { (void)registerNamedPasses(Pipeline, Report); });
   for (const Message &M : Report)
-    llvm::WithColor::error() << M.Text << "\n";
+    llvm::WithColor::error() << shown(M.Text) << "\n";
 }
 
 void watchPipeline() {

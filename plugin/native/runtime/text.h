@@ -22,6 +22,10 @@ inline std::string_view take(std::string_view &Text, char Mark) {
   return Part;
 }
 
+/// \p Text for people: without the tokens of runner specs, and with escapes for
+/// characters that a terminal could obey. Lines remain lines.
+std::string shown(std::string_view Text);
+
 /// The number that \p Text is; nothing if it is none. \p Base is of integers.
 template <typename T>
 std::optional<T> number(std::string_view Text, int Base = 10) {

@@ -4,6 +4,7 @@
 
 #include "../llvm/compat.h"
 #include "../loaded/refusal.h"
+#include "../runtime/text.h"
 #include "version.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringRef.h"
@@ -143,7 +144,7 @@ void tell(LLVMContext &C, const Module *Of, const Messages &Report) {
       std::lock_guard<std::mutex> Lock(FailedMutex);
       FailedModules.insert(Of);
     }
-    C.diagnose(DiagnosticInfoGeneric(M.Text, severityOf(M)));
+    C.diagnose(DiagnosticInfoGeneric(shown(M.Text), severityOf(M)));
   }
 }
 

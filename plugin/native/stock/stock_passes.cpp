@@ -5,6 +5,7 @@
 #include "../llvm/compat.h"
 #include "../llvm/decisions.h"
 #include "../llvm/points.h"
+#include "../runtime/text.h"
 #include "flags.h"
 #include "host.h"
 #include "llvm_calls.h"
@@ -161,7 +162,7 @@ void StockPasses::find(StringRef Element) {
       Calls->Find(&Report, address(), Element.str().c_str());
   });
   for (const Message &Line : Report)
-    WithColor::error() << Line.Text << "\n";
+    WithColor::error() << shown(Line.Text) << "\n";
   if (!Report.empty())
     Refused.insert(Element);
   Used |= !Passes.empty();

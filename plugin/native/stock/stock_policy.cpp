@@ -3,6 +3,7 @@
 #include "stock_policy.h"
 
 #include "../llvm/llvm_options.h"
+#include "../runtime/text.h"
 
 #include "llvm/Support/WithColor.h"
 
@@ -23,9 +24,9 @@ StockPolicy::StockPolicy(std::string Text) : Spec(std::move(Text)) {
 Error StockPolicy::check() const {
   for (const Message &M : Report)
     if (M.isError())
-      return createStringError(M.Text);
+      return createStringError(shown(M.Text));
   for (const Message &M : Report)
-    WithColor::warning() << M.Text << "\n";
+    WithColor::warning() << shown(M.Text) << "\n";
   if (!Recipe)
     return Error::success();
   for (const std::string &Option : Recipe->Options)
