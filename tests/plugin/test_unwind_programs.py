@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs with smaller unwind tables throw, catch, destroy and report crashes as stock ones do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.command import passpilot, run
+from tests.corpus.build import bindir
+from tests.plugin.exception_programs import exception_program
+
+LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os", "-Oz")
+STOCK = str(bindir() / "clang++")
+
+
+def outputs(folder: Path, mode: str, *flags: str) -> tuple[bytes, bytes]:
+    """What a.cpp prints with stock clang's tables, and with those of a mode."""
+    flags = ("-w", "-pthread", *flags, *(["-DCRASH=1"] if mode == "faults" else []), "a.cpp", "-o")
+    built = run(STOCK, *flags, "stock", cwd=folder)
+    assert built.code == 0, built.err
+    built = passpilot("c++", f"--unwind={mode}", *flags, "small", cwd=folder)
+    assert (built.code, built.err) == (0, "")
+    done = [run(folder / name, cwd=folder) for name in ("stock", "small")]
+    assert [each.code for each in done] == [0, 0], done[-1]
+    return done[0].out, done[1].out
+
+
+def compared(seed: int, folder: Path) -> tuple[bytes, bytes]:
+    """The outputs of a random program; the seed also says how it is compiled."""
+    (folder / "a.cpp").write_text(exception_program(seed))
+    mode = ("faults", "faults", "calls", "exceptions")[seed % 4]
+    more = (("-fno-omit-frame-pointer",), (), ("-fstack-clash-protection",), ("-fcf-protection",), ())[
+        seed % 5
+    ]
+    return outputs(folder, mode, LEVELS[seed % 6], *more)
+
+
+@pytest.mark.parametrize(
+    ("seed", "mode"), list(enumerate(("faults", "calls", "exceptions", "faults", "faults", "faults")))
+)
+def test_random_programs_do_the_same(seed: int, mode: str, tmp_path: Path) -> None:
+    (tmp_path / "a.cpp").write_text(exception_program(seed))
+    stock, small = outputs(tmp_path, mode, LEVELS[seed])
+    assert small == stock
+    assert len(stock) > 300
+
+
+def test_the_programs_throw_jump_and_crash(tmp_path: Path) -> None:
+    """Else the test above says little."""
+    (tmp_path / "a.cpp").write_text(exception_program(4))
+    stock, small = outputs(tmp_path, "faults", "-Oz", "-flto=thin", "-fuse-ld=lld")
+    assert small == stock
+    for word in (b"~", b"=", b"!", b"signal 11: ", b"jumped"):
+        assert word in stock, word
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(100, 200))
+def test_many_random_programs_do_the_same(seed: int, tmp_path: Path) -> None:
+    stock, small = compared(seed, tmp_path)
+    assert small == stock
+
+
+ENDS = """
+#include <cstdio>
+#include <exception>
+#include <cstdlib>
+__attribute__((noinline)) void thrown(int n) { if (n) throw n; }
+__attribute__((noinline)) int passed(int n) { thrown(n); return n + 1; }
+int main(int n, char **) {
+  std::set_terminate([] { puts("ended"); fflush(stdout); _Exit(3); });
+  try { return passed(n); } catch (int) { puts("caught"); }
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("exceptions", (0, b"caught\n")), ("none", (3, b"ended\n"))])
+def test_without_entries_an_exception_ends_the_program(
+    mode: str, expected: tuple[int, bytes], tmp_path: Path
+) -> None:
+    (tmp_path / "a.cpp").write_text(ENDS)
+    built = passpilot("c++", f"--unwind={mode}", "-O1", "a.cpp", "-o", "a", cwd=tmp_path)
+    assert (built.code, built.err) == (0, "")
+    done = run(tmp_path / "a", cwd=tmp_path)
+    assert (done.code, done.out) == (expected[0], expected[1])
