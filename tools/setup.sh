@@ -57,6 +57,7 @@ if [ "$group" = test ]; then
   need "gcc-${gcc:-12}-plugin-dev" test -f "/usr/lib/gcc/$(uname -m)-linux-gnu/${gcc:-12}/plugin/include/gcc-plugin.h"
   need pkg-config command -v pkg-config
   need valgrind command -v valgrind
+  need strace command -v strace
   need npm command -v npm
   need csmith command -v csmith
   need libcsmith-dev test -f /usr/include/csmith/csmith.h

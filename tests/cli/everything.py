@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ from passpilot.features.point import find_point
 from passpilot.plugin.toolchain import llvm_plugin
 from tests.command import OPT, PASSPILOT
 
+_TRIED: Final = 'modules = ["once.bc"]\nvalidation = ["main.bc"]\n'
 FILES: Final = {
     "main.c": "int once(int); int main(int n, char **v) { return once(n) + once(n + 1) - 2 * n - 1; }\n",
     "once.c": "static int same(int x) { return x; }\nint once(int x) { return same(x); }\n",
@@ -20,10 +22,14 @@ FILES: Final = {
     "func.func @g(%x: i64) -> i64 {\n  %y = call @f(%x) : (i64) -> i64\n  return %y : i64\n}\n",
     "imitate.toml": 'policy = "trees"\n[data]\ntrain = ["data/train"]\nvalidation = ["data/train"]\n'
     "[trees]\nrounds = 2\n",
+    "evolve.toml": f"{_TRIED}iterations = 1\npopulation = 4\n",
+    "ppo.toml": f"{_TRIED}steps = 64\nenvironments = 1\n",
 }
-ONNX: Final = (
-    f"onnx:model.onnx?map=x:{','.join(feature.name for feature in find_point('inline').features[:38])}"
-)
+_NAMES: Final = ",".join(feature.name for feature in find_point("inline").features[:38])
+ONNX: Final = f"onnx:model.onnx?map=x:{_NAMES}&output=action"
+"""A runner for `model.onnx`."""
+FAST: Final = 4
+"""The first commands of `advised`, of which the last two ask."""
 MODEL: Final = Path(__file__).parents[1] / "runners/models/actor-13.onnx"
 
 
@@ -86,8 +92,7 @@ def other() -> Iterator[list[str]]:
     yield [ours, "corpus", "verify", "corpus"]
     yield [ours, "tune", "once.bc", "--compiles=3", "-o", "once.decisions", "--result=tune.json"]
     yield [ours, "train", "data", "once.bc", "--teacher=default", "-o", "data"]
-    yield [ours, "train", "imitate", "imitate.toml", "-o", "learned"]
-    for name in ("policies", "features", "plugin-path", "doctor"):
+    for name in ("policies", "features", "plugin-path"):
         yield [ours, name]
     yield [
         f"{stock}/llc",
@@ -98,6 +103,16 @@ def other() -> Iterator[list[str]]:
         "-o",
         "l.o",
     ]
+
+
+def learning() -> Iterator[list[str]]:
+    """The commands that take longer."""
+    ours = str(PASSPILOT)
+    yield [ours, "doctor"]
+    yield [ours, "train", "data", "once.bc", "--teacher=default", "-o", "data"]
+    agents = ("ppo",) if find_spec("torch") else ()
+    for name in ("imitate", "evolve", *agents):
+        yield [ours, "train", name, f"{name}.toml", "-o", name]
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
