@@ -27,6 +27,7 @@ from passpilot.plugin.extras import needs
 from passpilot.plugin.mlir import bindings as mlir
 from passpilot.plugin.toolchain import c_library, llvm_plugin
 from passpilot.plugin.version import MAJOR
+from passpilot.runners.onnx_session import quiet_onnxruntime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -197,7 +198,7 @@ CHECKS: Final = (
     _Check("LLVM", _llvm),
     _Check("C API", _c_api),
     _Check(f"plugin for opt-{MAJOR}", _stock_plugin, needed=False),
-    _Check("onnxruntime", _module("onnxruntime")),
+    _Check("onnxruntime", lambda: str(quiet_onnxruntime().__version__)),
     *(_Check(f"[{extra}]", _extra(extra, *names), needed=False) for extra, names in EXTRAS_SHOWN.items()),
     *(_Check(name, _tool(name), needed=False) for name in TOOLS),
 )

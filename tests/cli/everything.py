@@ -92,7 +92,7 @@ def other() -> Iterator[list[str]]:
     yield [ours, "corpus", "verify", "corpus"]
     yield [ours, "tune", "once.bc", "--compiles=3", "-o", "once.decisions", "--result=tune.json"]
     yield [ours, "train", "data", "once.bc", "--teacher=default", "-o", "data"]
-    for name in ("policies", "features", "plugin-path"):
+    for name in ("policies", "features", "plugin-path", "doctor"):
         yield [ours, name]
     yield [
         f"{stock}/llc",
@@ -108,7 +108,6 @@ def other() -> Iterator[list[str]]:
 def learning() -> Iterator[list[str]]:
     """The commands that take longer."""
     ours = str(PASSPILOT)
-    yield [ours, "doctor"]
     yield [ours, "train", "data", "once.bc", "--teacher=default", "-o", "data"]
     agents = ("ppo",) if find_spec("torch") else ()
     for name in ("imitate", "evolve", *agents):

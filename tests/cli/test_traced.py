@@ -70,6 +70,9 @@ def paths(folder: Path, arguments: str) -> Iterator[str]:
 
 
 def allowed(folder: Path, path: str) -> bool:
+    """Whether a command may write there: of the home and the cache, only in passpilot's own part."""
+    if path.startswith((f"{folder}/home", f"{folder}/cache/")):
+        return path.startswith(f"{folder}/cache/passpilot")
     return path == str(folder) or path.startswith((f"{folder}/", *SYSTEM))
 
 
