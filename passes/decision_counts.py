@@ -119,7 +119,7 @@ _OF_LLVM: Final = {
     "inline": Words(
         "LLVM's own inliner",
         "the pipeline has no inliner that asks (as default<O2> and inliner-wrapper do; a bare inline "
-        "does not), or the module no call that could be inlined",
+        "does not, nor one in front of a pass about profiles), or the module no call that could be inlined",
         {
             **_DECISIONS,
             "accepted": "accepted",

@@ -94,12 +94,13 @@ public:
     Passes.Verify = O.Verify || O.VerifyEach;
     Passes.VerifyEach = O.VerifyEach;
     Passes.Debug = O.DebugPassManager;
-    Passes.registerWith(PB);
+    Passes.registerWith(PB, Text);
     if (!O.Functions.empty())
-      registerDecisions(PB, decisionsOf(O));
+      registerDecisions(PB, decisionsOf(O), Passes.gate());
     if (O.Decisions.empty())
       return;
-    if (Error E = registerDecisions(PB, O.Decisions, /*GeneratesCode=*/false))
+    if (Error E = registerDecisions(PB, O.Decisions, Passes.gate(),
+                                    /*GeneratesCode=*/false))
       throw InputError(toString(std::move(E)));
   }
 
@@ -209,7 +210,7 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
     PipelineRun P(*M, TM.get(), Passes, O, Text);
     std::optional<Compilation> Advised;
     if (Inline) {
-      Advised.emplace(*M, P.MAM, *Inline);
+      Advised.emplace(*M, P.MAM, *Inline, Passes.gate());
       P.MAM.registerPass(
           [] { return PluginInlineAdvisorAnalysis(Compilation::advisor); });
     }
@@ -224,6 +225,9 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
     if (P.print())
       return Warnings;
     P.MPM.run(*M, P.MAM);
+    for (const std::string &Point : Passes.heldBack())
+      Warnings.push_back("--at " + Point +
+                         ": never ran: " + ProfileGate::Closed);
     if (TimePassesIsEnabled)
       P.SI.getTimePasses().print();
   }

@@ -36,10 +36,15 @@ struct Instrumentation {
   using Type = PassInstrumentationCallbacks *PassBuilder::*;
   friend Type member(Instrumentation);
 };
+struct Profile {
+  using Type = std::optional<PGOOptions> PassBuilder::*;
+  friend Type member(Profile);
+};
 
 template struct Open<FunctionDelegate, &MachineFunction::TheDelegate>;
 template struct Open<RegisterDelegates, &MachineRegisterInfo::TheDelegates>;
 template struct Open<Instrumentation, &PassBuilder::PIC>;
+template struct Open<Profile, &PassBuilder::PGOOpt>;
 
 /// The option, whatever else its template arguments are.
 template <typename OptionT> OptionT *registered(StringRef Name) {
@@ -73,6 +78,10 @@ size_t delegateCount(const MachineRegisterInfo &MRI) {
 
 PassInstrumentationCallbacks *&instrumentationOf(PassBuilder &PB) {
   return PB.*member(Instrumentation());
+}
+
+const std::optional<PGOOptions> &profileOf(const PassBuilder &PB) {
+  return PB.*member(Profile());
 }
 
 } // namespace passpilot

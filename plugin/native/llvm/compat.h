@@ -23,6 +23,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace passpilot {
@@ -59,6 +60,8 @@ size_t delegateCount(const llvm::MachineRegisterInfo &MRI);
 
 /// The pass builder's instrumentation callbacks; may be null.
 llvm::PassInstrumentationCallbacks *&instrumentationOf(llvm::PassBuilder &PB);
+/// What the pass builder's pipelines do about profiles.
+const std::optional<llvm::PGOOptions> &profileOf(const llvm::PassBuilder &PB);
 
 // The members of LLVM's two providers of release-mode advisors, as in
 // MLRegAllocEvictAdvisor.cpp and MLRegAllocPriorityAdvisor.cpp.

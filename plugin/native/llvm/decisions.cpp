@@ -117,15 +117,20 @@ private:
 };
 
 /// Lets the pipelines of \p PB begin with what \p Find finds about functions.
-void registerFunctions(PassBuilder &PB, const FindUnit &Find) {
-  const auto AddSizes = [Find](ModulePassManager &PM, OptimizationLevel) {
-    PM.addPass(DecidedSizePass(Find));
+void registerFunctions(PassBuilder &PB, const FindUnit &Find,
+                       const std::shared_ptr<ProfileGate> &Gate) {
+  const auto AddSizes = [Find, Gate](ModulePassManager &PM, OptimizationLevel) {
+    ModulePassManager Sizes;
+    Sizes.addPass(DecidedSizePass(Find));
+    addGated(PM, std::move(Sizes), Gate);
   };
   PB.registerPipelineStartEPCallback(AddSizes);
   PB.registerFullLinkTimeOptimizationEarlyEPCallback(AddSizes);
   PB.registerVectorizerStartEPCallback(
-      [Find](FunctionPassManager &PM, OptimizationLevel) {
-        PM.addPass(DecidedUnrollPass(Find));
+      [Find, Gate](FunctionPassManager &PM, OptimizationLevel) {
+        FunctionPassManager Counts;
+        Counts.addPass(DecidedUnrollPass(Find));
+        addGated(PM, std::move(Counts), Gate);
       });
 }
 
@@ -148,6 +153,7 @@ void registerUnits(PassBuilder &PB, const FindUnit &Find, bool GeneratesCode) {
 } // namespace
 
 Error registerDecisions(PassBuilder &PB, const std::string &Path,
+                        const std::shared_ptr<ProfileGate> &Gate,
                         bool GeneratesCode) {
   std::string Wrong;
   auto Read = DecisionFile::read(Path, Wrong);
@@ -157,15 +163,16 @@ Error registerDecisions(PassBuilder &PB, const std::string &Path,
   const FindUnit Find = [File](const Module &M) {
     return File->find(M.getSourceFileName());
   };
-  registerFunctions(PB, Find);
+  registerFunctions(PB, Find, Gate);
   registerUnits(PB, Find, GeneratesCode);
   return Error::success();
 }
 
-void registerDecisions(PassBuilder &PB, UnitDecisions Decided) {
+void registerDecisions(PassBuilder &PB, UnitDecisions Decided,
+                       const std::shared_ptr<ProfileGate> &Gate) {
   auto All = std::make_shared<const UnitDecisions>(std::move(Decided));
   const FindUnit Find = [All](const Module &) { return All.get(); };
-  registerFunctions(PB, Find);
+  registerFunctions(PB, Find, Gate);
   registerUnits(PB, Find, /*GeneratesCode=*/false);
 }
 

@@ -35,8 +35,10 @@ ExtensionPoint point(const char *Name, PassLevel Level,
               if (P.Parsing || Passes.nested())
                 return;
               const SaveAndRestore Guard(P.Parsing, true);
-              P.Reached = true;
-              cantFail(Passes.parse(PB, PM, P.Text));
+              P.Unreached = false;
+              PassManagerT Placed;
+              cantFail(Passes.parse(PB, Placed, P.Text));
+              addGated(PM, std::move(Placed), Passes.gate(), &P.Held);
             });
             return Error::success();
           }};
@@ -81,10 +83,11 @@ Error UserPasses::at(PassBuilder &PB, const std::string &Point,
                            Point + "'");
 }
 
-std::vector<std::string> UserPasses::unreached() const {
+std::vector<std::string>
+UserPasses::pointsWhere(bool PlacedPipeline::*What) const {
   std::vector<std::string> Names;
   for (const PlacedPipeline &P : PlacedAt)
-    if (!P.Reached)
+    if (P.*What)
       Names.push_back(P.Point);
   return Names;
 }

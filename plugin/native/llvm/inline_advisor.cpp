@@ -381,26 +381,35 @@ namespace {
 struct Entry {
   ModuleAnalysisManager *MAM;
   Session *Inline;
+  std::shared_ptr<ProfileGate> Gate;
+  bool Reached = false;
 };
 } // namespace
 
 static thread_local DenseMap<Module *, Entry> Compilations;
 
-llvm::InlineAdvisor *Compilation::advisor(Module &M, FunctionAnalysisManager &,
-                                          InlineParams Params, InlineContext) {
+llvm::InlineAdvisor *Compilation::advisor(Module &M,
+                                          FunctionAnalysisManager &FAM,
+                                          InlineParams Params,
+                                          InlineContext Context) {
   const auto Found = Compilations.find(&M);
-  if (Found == Compilations.end())
-    return nullptr;
-  const Entry &E = Found->second;
+  if (Found == Compilations.end() || !Found->second.Gate->open() ||
+      Context.Pass == InlinePass::EarlyInliner)
+    return new DefaultInlineAdvisor(M, FAM, Params, Context);
+  Entry &E = Found->second;
+  E.Reached = true;
   return new passpilot::InlineAdvisor(M, *E.MAM, Params, *E.Inline);
 }
 
-Compilation::Compilation(Module &M, ModuleAnalysisManager &MAM, Session &Inline)
+Compilation::Compilation(Module &M, ModuleAnalysisManager &MAM, Session &Inline,
+                         std::shared_ptr<ProfileGate> Gate)
     : M(M) {
-  Compilations[&M] = {&MAM, &Inline};
+  Compilations[&M] = {&MAM, &Inline, std::move(Gate)};
   Inline.begin(M.getSourceFileName());
 }
 
 Compilation::~Compilation() { Compilations.erase(&M); }
+
+bool Compilation::reached() const { return Compilations.at(&M).Reached; }
 
 } // namespace passpilot

@@ -10,6 +10,7 @@
 #include "../runtime/session.h"
 #include "default_decision.h"
 #include "inline_books.h"
+#include "profile_gate.h"
 #include "llvm/Analysis/InlineAdvisor.h"
 #include "llvm/Analysis/InlineModelFeatureMaps.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
@@ -77,14 +78,19 @@ private:
 /// while the object lives. LLVM's factory of inline advisors is a plain
 /// function of the module, so the compilation is looked up by module and
 /// thread. A policy may compile another module on the same thread meanwhile.
+/// LLVM's default decides in front of \p Gate, and in the inliner that prepares
+/// the counting.
 class Compilation {
 public:
   Compilation(llvm::Module &M, llvm::ModuleAnalysisManager &MAM,
-              passpilot::Session &Inline);
+              passpilot::Session &Inline, std::shared_ptr<ProfileGate> Gate);
   ~Compilation();
   Compilation(const Compilation &) = delete;
 
-  /// LLVM's factory of inline advisors; null if the module has no
+  /// Whether an inliner has asked for advice.
+  bool reached() const;
+
+  /// LLVM's factory of inline advisors; LLVM's default for a module without a
   /// Compilation.
   static llvm::InlineAdvisor *advisor(llvm::Module &M,
                                       llvm::FunctionAnalysisManager &FAM,

@@ -181,8 +181,10 @@ template Error UserPasses::parse(PassBuilder &, FunctionPassManager &,
                                  StringRef);
 template Error UserPasses::parse(PassBuilder &, LoopPassManager &, StringRef);
 
-void UserPasses::registerWith(PassBuilder &PB) {
+void UserPasses::registerWith(PassBuilder &PB, StringRef Text) {
   Builder = &PB;
+  Gate = std::make_shared<ProfileGate>();
+  Gate->registerWith(PB, Text);
   PB.registerAnalysisRegistrationCallback(
       [this, Owned = Owner.lock()](ModuleAnalysisManager &AM) {
         Managers.Module = &AM;
@@ -336,8 +338,11 @@ std::string UserPasses::idle() const {
 void UserPasses::forgetFailure() {
   Failure.reset();
   Skips.clear();
+  Gate->begin();
   for (UserPass &P : Passes)
     P.Runs = P.Skipped = 0;
+  for (PlacedPipeline &P : PlacedAt)
+    P.Held = false;
 }
 
 void UserPasses::restart() {

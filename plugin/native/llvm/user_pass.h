@@ -11,6 +11,7 @@
 #define PASSPILOT_LLVM_USER_PASS_H
 
 #include "pass_unit.h"
+#include "profile_gate.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/IR/PassInstrumentation.h"
@@ -51,8 +52,9 @@ struct PassFailure {
 /// A pipeline text at an extension point.
 struct PlacedPipeline {
   std::string Point, Text;
-  bool Reached = false; ///< a pipeline has reached the point
-  bool Parsing = false; ///< its text is being parsed, so must not nest
+  bool Unreached = true; ///< no pipeline has the point
+  bool Held = false;     ///< a gate has held it back so far
+  bool Parsing = false;  ///< its text is being parsed, so must not nest
 };
 
 /// The user's passes in one compilation. Must outlive its pipeline.
@@ -82,8 +84,10 @@ public:
   llvm::PassInstrumentationCallbacks *Own = nullptr;
 
   /// Lets \p PB parse the passes, and stores its managers. Call this before the
-  /// analyses are registered with them.
-  void registerWith(llvm::PassBuilder &PB);
+  /// analyses are registered with them. \p Text: the tool's pipeline.
+  void registerWith(llvm::PassBuilder &PB, llvm::StringRef Text);
+  /// What is in front of the pipeline's passes about profiles.
+  const std::shared_ptr<ProfileGate> &gate() const { return Gate; }
   /// As PB.parsePassPipeline().
   template <typename PassManagerT>
   llvm::Error parse(llvm::PassBuilder &PB, PassManagerT &PM,
@@ -92,7 +96,13 @@ public:
   llvm::Error at(llvm::PassBuilder &PB, const std::string &Point,
                  const std::string &Text);
   /// The points given to at() that no pipeline reached.
-  std::vector<std::string> unreached() const;
+  std::vector<std::string> unreached() const {
+    return pointsWhere(&PlacedPipeline::Unreached);
+  }
+  /// The points that no pipeline reached behind the gate.
+  std::vector<std::string> heldBack() const {
+    return pointsWhere(&PlacedPipeline::Held);
+  }
 
   /// Runs \p P on \p Unit unless the compilation has failed.
   llvm::PreservedAnalyses run(UserPass &P, PassUnit Unit);
@@ -120,6 +130,7 @@ public:
 private:
   std::deque<UserPass> Passes; // pipelines refer to its elements
   std::deque<PlacedPipeline> PlacedAt;
+  std::shared_ptr<ProfileGate> Gate = std::make_shared<ProfileGate>();
   AnalysisManagers Managers;
   llvm::PassBuilder *Builder = nullptr;
   bool Nested = false; ///< a body is running a pipeline of LLVM's passes
@@ -132,6 +143,7 @@ private:
 
   template <typename PassManagerT> void registerParser(llvm::PassBuilder &PB);
   template <typename PassManagerT> void append(PassManagerT &PM, UserPass &P);
+  std::vector<std::string> pointsWhere(bool PlacedPipeline::*What) const;
   llvm::Error explained(llvm::Error E) const;
   llvm::Error checkRun(const PassUnit &Unit, llvm::Function *F,
                        bool Changed) const;

@@ -54,7 +54,7 @@ public:
     Unused.clear();
     MAM.getResult<Anchor>(M);
     Begun = &M;
-    Failed = Reached = false;
+    Failed = false;
     Context = &M.getContext();
     forgetFailure(M);
     Failed |= !contained(M, [&](Messages &Report) {
@@ -77,10 +77,11 @@ public:
     const Module *Ended = std::exchange(Begun, nullptr);
     if (!Ended)
       return;
+    const bool Reached = Entry && Entry->reached();
     Entry.reset();
     contained(*Context, Ended, [&](Messages &Report) {
       if (Inline)
-        endAdvice(Ended, Report);
+        endAdvice(Ended, Reached, Report);
       Passes.end(!failed(), Report);
       if (!failed())
         expectCodeGeneration();
@@ -104,8 +105,6 @@ public:
   }
 
   bool failed() const { return Failed || Passes.failed(); }
-  /// Notes that an inliner is going to ask.
-  void reached() { Reached = true; }
 
 private:
   ModuleAnalysisManager &MAM;
@@ -118,8 +117,7 @@ private:
   std::unique_ptr<Advisor> Inline;
   std::optional<Compilation> Entry;
   bool Failed = false, Skipping = false;
-  bool Reached = false; ///< LLVM's inliner has run
-  std::string Name;     ///< the module's
+  std::string Name; ///< the module's
 
   void beginAdvice(Module &M, Messages &Report) {
     Options = advisorOptions("inline", M);
@@ -129,7 +127,7 @@ private:
       return;
     Session &S = Inline->session();
     S.OnFailure = [this] { fail(); };
-    Entry.emplace(M, MAM, S);
+    Entry.emplace(M, MAM, S, Passes.gate());
   }
 
   /// Reports at once: the rest of the compilation is useless.
@@ -153,12 +151,16 @@ private:
         });
   }
 
-  void endAdvice(const Module *Ended, Messages &Report) {
+  void endAdvice(const Module *Ended, bool Reached, Messages &Report) {
     if (!Failed) {
       const bool Good = !Passes.failed();
       Inline->finish(Good, Report);
-      if (Good && !Reached && neverAsked(Inline->session()))
+      if (Good && !Reached && neverAsked(Inline->session()) &&
+          !Passes.gate()->leaves()) {
+        if (Passes.gate()->counts())
+          Options.Unasked = ProfileGate::Closed;
         Report.push_back(unaskedWarning("inline", Options));
+      }
       if (Good && statsWanted())
         errs() << report(Inline->session(), Options.Runner + " on " + Name);
     }
@@ -174,28 +176,19 @@ Anchor::Result Anchor::run(Module &M, ModuleAnalysisManager &) {
   return {{&M, [P = P](void *Gone) { P->forget(Gone); }}};
 }
 
-/// Replaces the analysis from which LLVM's inliners get their advisor.
+/// Replaces the analysis from which LLVM's inliners get their advisor. After an
+/// error, the default decides until the compilation ends.
 class AdvisorAnalysis : public PluginInlineAdvisorAnalysis {
 public:
   explicit AdvisorAnalysis(std::shared_ptr<StockPipeline> P)
-      : PluginInlineAdvisorAnalysis(advisor), P(std::move(P)) {}
+      : PluginInlineAdvisorAnalysis(Compilation::advisor), P(std::move(P)) {}
   Result run(Module &M, ModuleAnalysisManager &MAM) {
     P->begin(M); // in case no instrumentation has called it
-    P->reached();
     return PluginInlineAdvisorAnalysis::run(M, MAM);
   }
 
 private:
   std::shared_ptr<StockPipeline> P;
-
-  /// After an error, the default decides until the compilation ends.
-  static llvm::InlineAdvisor *advisor(Module &M, FunctionAnalysisManager &FAM,
-                                      InlineParams Params,
-                                      InlineContext Context) {
-    if (auto *Ours = Compilation::advisor(M, FAM, Params, Context))
-      return Ours;
-    return new DefaultInlineAdvisor(M, FAM, Params, Context);
-  }
 };
 
 /// Whether \p Pass writes the result of the pipeline.

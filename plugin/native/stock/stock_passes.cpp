@@ -67,14 +67,12 @@ bool isKebab(StringRef Name) {
   }) && isLower(Name.front());
 }
 
-/// The first element of the tool's pipeline text; empty without a text.
-std::string firstElement() {
+/// The tool's pipeline text; empty without one.
+StringRef pipelineText() {
   for (const char *Name : {"passes", "lto-newpm-passes"}) {
     const auto *O = optionOf<std::string>(Name);
     if (O && O->getNumOccurrences())
-      return StringRef(*O)
-          .take_until([](char C) { return StringRef(",()").contains(C); })
-          .str();
+      return O->getValue();
   }
   return "";
 }
@@ -116,7 +114,10 @@ StockPasses::registerWith(PassBuilder &PB, PassStage Stage) {
   S->Passes.Owner = Shared;
   S->Passes.Own = &S->Watch;
   S->Stage = Stage;
-  S->Passes.First = firstElement();
+  const StringRef Whole = pipelineText();
+  S->Passes.First =
+      Whole.take_until([](char C) { return StringRef(",()").contains(C); })
+          .str();
   S->Passes.Resolve = [S](StringRef Element) { S->find(Element); };
   S->Passes.OnFailure = [S] {
     contained(*S->M, [&](Messages &Report) {
@@ -126,7 +127,7 @@ StockPasses::registerWith(PassBuilder &PB, PassStage Stage) {
   // Some compilers have no instrumentation; our passes depend on it.
   if (!PB.getPassInstrumentationCallbacks())
     instrumentationOf(PB) = &S->Watch;
-  S->Passes.registerWith(PB);
+  S->Passes.registerWith(PB, Whole);
   if (Stage == PassStage::CodeGeneration)
     return Shared;
   for (const auto &[Point, Text] : textsAt())
@@ -134,7 +135,8 @@ StockPasses::registerWith(PassBuilder &PB, PassStage Stage) {
       return createStringError("-passpilot-at=" + Point + ": " +
                                toString(std::move(E)));
   if (const std::string Path = decisionFile(); !Path.empty())
-    if (Error E = registerDecisions(PB, Path, /*GeneratesCode=*/true))
+    if (Error E = registerDecisions(PB, Path, S->Passes.gate(),
+                                    /*GeneratesCode=*/true))
       return E;
   if (const std::string Text = pipelineBehind(); !Text.empty()) {
     ModulePassManager Trial;
@@ -197,6 +199,9 @@ void StockPasses::end(bool Good, Messages &Report) {
   for (const std::string &Point : Passes.unreached())
     Report.push_back({"warning", "-passpilot-at=" + Point +
                                      ": the pipeline has no such point"});
+  for (const std::string &Point : Passes.heldBack())
+    Report.push_back({"warning", "-passpilot-at=" + Point +
+                                     ": never ran: " + ProfileGate::Closed});
   if (!Used)
     for (const auto &[Point, Runner] : atStage(advisedPassPoints()))
       Report.push_back({"warning", "-passpilot-advise=" + Point +

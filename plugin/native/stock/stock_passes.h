@@ -38,6 +38,7 @@ public:
   /// Begins the compilation of \p M; errors are reported to its context.
   void begin(llvm::Module &M);
   void end(bool Good, Messages &Report);
+  const std::shared_ptr<ProfileGate> &gate() const { return Passes.gate(); }
   bool failed() const { return Passes.failure().has_value(); }
 
 private:
