@@ -13,7 +13,7 @@ import hashlib
 import re
 import subprocess
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from bench.lib import ROOT
@@ -98,17 +98,18 @@ def ordered(kind: str, seed: int) -> Iterator[Mutant]:
     for rank, file, number, choices in sorted(lines):
         place, operator = sorted(choices, key=lambda choice: choice[1])[int(rank, 16) % len(choices)]
         draft = Mutant(file, number, "", "", rank, place, operator)
-        before, after = ((ROOT / file).read_text().splitlines(), draft.text().splitlines())
-        if before != after:
-            yield Mutant(
-                file,
-                number,
-                before[number - 1].strip(),
-                _changed(before, after, number),
-                rank,
-                place,
-                operator,
-            )
+        new = draft.text()
+        before, after = (ROOT / file).read_text().splitlines(), new.splitlines()
+        if before != after and (kind == "native" or _is_python(new)):
+            yield replace(draft, before=before[number - 1].strip(), after=_changed(before, after, number))
+
+
+def _is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
 
 
 def _rank(seed: int, *parts: object) -> str:

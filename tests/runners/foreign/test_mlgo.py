@@ -27,6 +27,7 @@ def test_a_header_is_read_as_written(name: str) -> None:
 def test_a_context_is_read_as_written(name: str) -> None:
     assert mlgo.read_event(mlgo.context_line(name), "x") == name.encode("utf-8", "replace").decode()
     assert mlgo.context_line(name).count(b"\n") == 1
+    assert b"\\u00" not in mlgo.context_line("gr\xf6\xdfe"), "LLVM's own lines are UTF-8"
 
 
 def test_an_observation_is_its_number() -> None:
