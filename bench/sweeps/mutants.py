@@ -134,8 +134,9 @@ def _tried(mutant: Mutant) -> tuple[str, str]:
             failed = run_tests(batch)
         if failed and native:
             build()
-        if failed and not run_tests([failed.partition("[")[0]]):
-            return "killed", failed
+        test = failed.partition("[")[0]
+        if test and not run_tests([test]):
+            return "killed", test
     return "survived", ""
 
 
@@ -174,7 +175,7 @@ def _python_tests(mutant: Mutant) -> Iterator[list[str]]:
         batches.append([each.node for each in taken])
     # A process that was killed has not said what it executed.
     near = [each for each in reach.near(mutant.file) if not found or not reach.known(each)]
-    yield from filter(None, (batches[0], near[:2], near[2:], batches[1]))
+    yield from filter(None, (batches[0], near[:2], near[2:6], batches[1], near[6:12], near[12:]))
 
 
 def _native_tests(file: str) -> list[str]:

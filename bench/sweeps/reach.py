@@ -32,6 +32,7 @@ LEFT_OUT: Final = ("bench", "corpus", "docs", "install", "newcomer", "outside", 
 """What stands behind `tests/` in tests that look at the tree, or at other projects."""
 _SHORT: Final = 10.0
 NEAREST: Final = 6
+NEIGHBOURS: Final = 12
 PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout=300")
 LIT: Final = "lit_tests/"
 _LIT_FILES: Final = (f"{LIT}*.ll", f"{LIT}*.test", f":!{LIT}*Inputs*")
@@ -174,8 +175,13 @@ def explore_all(ends: float) -> None:
 
 
 def near(file: str) -> list[str]:
-    """The modules that are nearest to a file."""
-    return sorted(modules(), key=lambda module: -_nearness(file, module))[:NEAREST]
+    """The modules that are nearest to a file, and more of the folder that mirrors its own."""
+    found = sorted(modules(), key=lambda module: -_nearness(file, module))
+    mirror = f"tests/{os.path.dirname(file)}"
+    return [
+        *found[:NEAREST],
+        *[each for each in found[NEAREST:] if os.path.dirname(each) == mirror][:NEIGHBOURS],
+    ]
 
 
 def reaching(file: str, line: int) -> list[Reaching]:

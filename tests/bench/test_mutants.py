@@ -13,14 +13,17 @@ import pytest
 
 from bench.lib import ROOT
 from bench.pages import reliability
-from bench.sweeps import mutants
+from bench.sweeps import mutants, mutations
 from bench.sweeps.mutations import ordered
 
 
-@pytest.mark.parametrize("kind", mutants.COUNTS)
-def test_a_mutant_is_one_mistake_in_one_line(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "file"), [("python", "runners/remote/fifo.py"), ("native", "plugin/native/runtime/session.cpp")]
+)
+def test_a_mutant_is_one_mistake_in_one_line(kind: str, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if kind == "python" and not importlib.util.find_spec("cosmic_ray"):
         pytest.skip("`make mutants` installs Cosmic Ray")
+    monkeypatch.setattr(mutations, "files", lambda _: [file])
     sample = list(itertools.islice(ordered(kind, mutants.SEED), 20))
     assert len({mutant.key for mutant in sample}) == 20
     for mutant in sample:
