@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Puts mistakes into the product, one at a time, and counts those that tests notice.
 
-usage: python -m bench.sweeps.mutants [reach] [python] [native] [--count=N] [--budget=90m] [--again]
+usage: python -m bench.sweeps.mutants [reach] [python] [native] [--count=N] [--budget=T] [--again] [--tests=T]
 
 Python has 300 mutants, C++ (`native`) 40, unless --count says otherwise. For a mutant of Python, those tests
 run that are known to execute the line, and modules near to the file, until one fails that passes without the
 mutant; `reach` finds out once which tests execute which lines, which takes long. For one of C++, the core is
 built, and the tests of the file's folder run. bench/results/mutants.jsonl has a line for every mutant. The
-next call goes on; --again tries those again that survived. A result `equivalent`, with the reason, is written
-by hand: no test can notice the mutant.
+next call goes on; --again tries those again that survived, with --tests by these tests alone. A result
+`equivalent`, with the reason, is written by hand: no test can notice the mutant.
 
 The mistakes are put into this tree. A call that is ended takes its own out; the next call takes out that of
 one that was killed.
@@ -69,16 +69,16 @@ NATIVE_TESTS: Final = {
 """The tests of the folders of plugin/native."""
 
 
-def main_loop(kind: str, count: int, ends: float, *, again: bool) -> None:
-    """Try the sample's mutants that have no result."""
+def main_loop(kind: str, count: int, ends: float, *, again: bool, tests: Sequence[str] = ()) -> None:
+    """Try the sample's mutants that have no result, or those that survived."""
     rows = read()
     for mutant in itertools.islice(_sample(kind, rows), count):
         row = rows.get(mutant.key)
-        done = row is not None and (row["result"] != "survived" or not again)
-        if done or time.monotonic() > ends:
+        wanted = row is not None and row["result"] == "survived" if again else row is None
+        if not wanted or time.monotonic() > ends:
             continue
         began = time.monotonic()
-        result, by = _tried(mutant)
+        result, by = _tried(mutant, tests)
         rows[mutant.key] = {
             "key": mutant.key,
             "file": mutant.file,
@@ -124,10 +124,11 @@ def write(rows: dict[str, dict[str, Any]]) -> None:
     partial.replace(RECORD)
 
 
-def _tried(mutant: Mutant) -> tuple[str, str]:
+def _tried(mutant: Mutant, tests: Sequence[str]) -> tuple[str, str]:
     """`killed`, `survived` or `no code`, and the test that noticed it: it passes without the mutant."""
     native = mutant.file.startswith(NATIVE)
-    for batch in [_native_tests(mutant.file)] if native else _python_tests(mutant):
+    near = [_native_tests(mutant.file)] if native else _python_tests(mutant)
+    for batch in [tests] if tests else near:
         with _put_in(mutant):
             if native and not build():
                 return "no code", ""
@@ -261,7 +262,7 @@ def _take_out() -> None:
 
 
 @command
-def main(*kinds: str, count: int = 0, budget: str = "90m", again: bool = False) -> None:
+def main(*kinds: str, count: int = 0, budget: str = "90m", again: bool = False, tests: str = "") -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # the first is ignored in a shell's background
         signal.signal(number, signal.default_int_handler)
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
@@ -271,6 +272,6 @@ def main(*kinds: str, count: int = 0, budget: str = "90m", again: bool = False) 
         if kind == "reach":
             reach.explore_all(ends)
             continue
-        main_loop(kind, count or COUNTS[kind], ends, again=again)
+        main_loop(kind, count or COUNTS[kind], ends, again=again, tests=tests.split())
         if kind == "native":
             build()
