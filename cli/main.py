@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -118,6 +119,9 @@ def version() -> str:
 def _fail(error: Exception, traceback: bool) -> int:
     from passpilot.plugin.errors import Error, PipelineError
 
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        _say(f"error: expected to open another file, got: {error.strerror}; raise the limit (ulimit -n)")
+        return 1
     if not isinstance(error, Error):
         raise error
     if traceback:

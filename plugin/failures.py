@@ -32,7 +32,7 @@ def describe_exception(error: BaseException) -> str:
 
 def describe_failure(error: BaseException) -> str:
     """The text of an error that passpilot raised; for other exceptions, type, text and place."""
-    own = isinstance(error, Error) and not error_place(error)
+    own = isinstance(error, Error) and not error_place(error, own_only=True)
     return _printable(str(error)) if own else describe_exception(error)
 
 

@@ -43,16 +43,16 @@ def warn_user(text: str) -> None:
     warnings.warn(text, PasspilotWarning, stacklevel=level)
 
 
-def error_place(error: BaseException) -> str:
+def error_place(error: BaseException, *, own_only: bool = False) -> str:
     """``file:line`` of the innermost frame of the user's own code; empty if there is none.
 
-    A frame of an installed package counts only if there is no other.
+    Unless `own_only` is true, a frame of Python or of an installed package counts if there is no other.
     """
     if isinstance(error, SyntaxError) and error.filename:
         return "" if f"line {error.lineno})" in str(error) else f"{error.filename}:{error.lineno}"
     places = [place for place in _places(error) if not place[0].startswith(_OURS)]
     own = [place for place in places if not place[0].startswith(_libraries())]
-    file, line = (own or places or [("", 0)])[-1]
+    file, line = (own or ([] if own_only else places) or [("", 0)])[-1]
     return f"{file}:{line}" if file else ""
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from passpilot.features.point import find_point
+from passpilot.plugin import failures
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.failures import describe_exception, describe_failure
 from passpilot.runners.base import allocate
@@ -76,3 +78,23 @@ def test_our_own_errors_out_of_the_users_code_have_both() -> None:
 def test_what_utf_8_cannot_hold_is_escaped() -> None:
     assert describe_exception(ValueError("a\udc80")) == "ValueError: a\\udc80"
     assert describe_failure(InputError("a\udc80")) == "a\\udc80"
+
+
+SOURCE = """
+def fails(stack, error):
+    def close():
+        raise error
+    try:
+        with stack:
+            stack.callback(close)
+    except type(error) as caught:
+        return caught
+"""
+
+
+def test_an_error_of_passpilots_names_no_place_inside_python() -> None:
+    """Here it comes through contextlib, as in the process that compiles for agents."""
+    space: dict[str, Callable[..., BaseException]] = {}
+    exec(compile(SOURCE, failures.__file__, "exec"), space)
+    assert describe_failure(space["fails"](contextlib.ExitStack(), InputError("not this"))) == "not this"
+    assert "contextlib.py:" in describe_failure(space["fails"](contextlib.ExitStack(), ValueError("x")))

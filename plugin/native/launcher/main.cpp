@@ -6,8 +6,10 @@
 #include "clang_command.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -64,6 +66,19 @@ std::optional<Package> findPackage(const std::string &bin) {
   return found;
 }
 
+/// Whether as many files can be opened at once as Python opens at its start;
+/// with fewer it ends with a traceback of its own.
+bool canOpenFiles() {
+  std::array<int, 12> opened{};
+  size_t count = 0;
+  while (count < opened.size() &&
+         (opened[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+    ++count;
+  for (size_t each = 0; each < count; ++each)
+    close(opened[each]);
+  return count == opened.size();
+}
+
 /// Returns only if there is no Python.
 void becomePython(const std::string &bin, const std::string &name, int count,
                   char **arguments) {
@@ -91,6 +106,13 @@ int main(int count, char **arguments) {
   if (package && (command == "cc" || command == "c++"))
     passpilot::tryToBecomeClang(
         command == "c++", {arguments + 2, arguments + count}, package->plugin);
+  if (!canOpenFiles()) {
+    std::fprintf(stderr,
+                 "passpilot: error: expected to open 12 files at once, got: "
+                 "%s; raise the limit (ulimit -n)\n",
+                 std::strerror(errno));
+    return 1;
+  }
   std::string python = package ? package->python : "python3";
   becomePython(bin, python, count, arguments);
   std::fprintf(stderr,
