@@ -100,6 +100,7 @@ sanitize: ## tests with the core under AddressSanitizer and UBSan, then under Th
 	$(PY) -m tests.corpus.build
 	tools/sanitize.sh address -n $(JOBS) $(UNDER_ADDRESS)
 	tools/sanitize.sh address -m soak tests/plugin/ir/test_fuzz.py
+	tools/sanitize.sh address tests/fuzz
 	tools/sanitize.sh thread $(UNDER_THREAD)
 
 wheel: setup-test ## dist/: wheels that need no LLVM on the system, and the sdist

@@ -18,6 +18,7 @@ import math
 import re
 import reprlib
 from collections.abc import Callable, Mapping
+from functools import cache
 from types import UnionType
 from typing import (
     TYPE_CHECKING,
@@ -168,7 +169,7 @@ def typed_record(value: object, kind: type[T], where: str, *, strict: bool = Fal
     if strict and (unknown := [key for key in value if key not in fields]):
         hint = did_you_mean(unknown[0], fields)
         raise InputError(f"{where}: expected keys among {', '.join(fields)}, got {unknown[0]!r}{hint}")
-    hints, values = get_type_hints(kind), dict[str, Any]()
+    hints, values = _hints(cast("Any", kind)), dict[str, Any]()
     for key, field in fields.items():
         if value.get(key) is not None:
             place = f"{where}: {key}"
@@ -176,6 +177,9 @@ def typed_record(value: object, kind: type[T], where: str, *, strict: bool = Fal
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise InputError(f"{where}: expected {key}, got none")
     return kind(**values)
+
+
+_hints = cache(get_type_hints)
 
 
 def _typed(value: object, kind: Any, limits: Mapping[str, Any], where: str, strict: bool) -> object:

@@ -372,7 +372,9 @@ def _run(
     """Run the model; types and shapes of all tensors, and the values of those that do not vary."""
     with open("/proc/self/statm", encoding="ascii") as file:
         now = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (now + _MEMORY, now + _MEMORY))
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    most = now + _MEMORY if hard == resource.RLIM_INFINITY else min(now + _MEMORY, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
     try:
         results = onnx_session(model, optimized=False).run(names, feeds)
     except Exception as error:  # onnxruntime's errors have no common class
@@ -383,6 +385,6 @@ def _run(
         values[name] = np.asarray(value) if is_tensor else np.empty((), object)
     known = {name: value for name, value in values.items() if name not in varying}
     if (size := sum(value.nbytes for value in known.values())) > _MOST_FOLDED:
-        most = f"constants of at most {_MOST_FOLDED >> 20} MiB to compute from others"
-        raise ModelError(f"model {path}: expected {most}, got {size >> 20} MiB")
+        expected = f"constants of at most {_MOST_FOLDED >> 20} MiB to compute from others"
+        raise ModelError(f"model {path}: expected {expected}, got {size >> 20} MiB")
     return {name: (value.dtype, value.shape) for name, value in values.items()}, known

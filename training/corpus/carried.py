@@ -117,7 +117,7 @@ class Carried:
         return tuple(kept)
 
     def _llvm(self, option: str) -> list[str]:
-        if _core.is_permitted_option(option.lstrip("-")) or _EMBEDS.fullmatch(option):
+        if (option.isascii() and _core.is_permitted_option(option.lstrip("-"))) or _EMBEDS.fullmatch(option):
             return ["-mllvm", option]
         self._dropped[f"-mllvm {option.partition('=')[0]}"] = None
         return []

@@ -279,7 +279,7 @@ def _unit(folder: Path, name: str, override: tuple[str, ...] | None, carried: Ca
         except OSError:
             arguments = ()  # one broken unit does not end a run over all; `corpus verify` names it
     thinlto = folder / f"{name}.thinlto.bc"
-    return CorpusUnit(name, folder / f"{name}.bc", arguments, thinlto if thinlto.exists() else None)
+    return CorpusUnit(name, folder / f"{name}.bc", arguments, thinlto if os.path.exists(thinlto) else None)
 
 
 def _read_facts(path: Path) -> CorpusFacts:

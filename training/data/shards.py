@@ -90,7 +90,7 @@ class DecisionSchema:
                 raise ValueError(f"format {value['format']}")
             features = tuple(TensorSpec.from_json(row) for row in value["features"])
             return cls(str(value["point"]), features, TensorSpec.from_json(value["advice"]))
-        except (KeyError, TypeError, FeatureError) as error:
+        except (KeyError, TypeError, InputError, FeatureError) as error:
             raise ValueError(str(error)) from error
 
 
@@ -207,7 +207,7 @@ class DecisionShards:
             try:
                 for batch in pq.ParquetFile(file).iter_batches(rows, columns=wanted, use_threads=False):
                     yield {name: _values(batch.column(name), specs.get(name)) for name in wanted}
-            except (OSError, pa.ArrowException) as error:
+            except (OSError, KeyError, ValueError, pa.ArrowException) as error:
                 raise InputError(f"{file}: expected a shard, got: {_line(error)}") from error
 
     def arrays(self, names: Iterable[str] | None = None) -> Arrays:
@@ -265,7 +265,7 @@ def _schema_of(file: Path) -> DecisionSchema:
         raise InputError(
             f"{file}: expected a shard of decisions, got another Parquet file; {hint}"
         ) from error
-    except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise InputError(f"{file}: expected a shard of decisions, got: {_line(error)}") from error
 
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _FACTS: Final = "facts"
 FORMAT: Final = 2
+_DAMAGED: Final = (EOFError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, MemoryError,
+                   SyntaxError, zipfile.BadZipFile)  # fmt: skip
+"""What numpy and its reader of zip files raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +61,15 @@ class Checkpoint:
         """
         try:
             with np.load(io.BytesIO(read_regular(path)), allow_pickle=False) as file:
+                if any(row.compress_type for row in file.zip.infolist()):  # they could swell
+                    raise ValueError("compressed arrays")
                 arrays = {name: file[name] for name in file.files}
             value: Any = parse_json(arrays.pop(_FACTS).tobytes(), path, "a checkpoint")
             found = str(value["key"]) if value["format"] == FORMAT else ""
             facts = dict(value["facts"])
         except OSError as error:
             raise InputError(f"{path}: expected a checkpoint, got: {error.strerror}") from error
-        except (EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        except _DAMAGED as error:
             raise InputError(f"{path}: expected a checkpoint, got another file") from error
         if found != key:
             raise InputError(

@@ -9,7 +9,12 @@ import os
 from collections.abc import Mapping
 from typing import TypeVar
 
+from passpilot.plugin import _core
+from passpilot.plugin.errors import InputError
 from passpilot.plugin.records import read_toml, typed_record
+
+LEVELS = ("default", "lto", "lto-pre-link", "thinlto", "thinlto-pre-link", "fatlto-pre-link")
+"""The whole pipelines that settings may name beside the passes of decision files."""
 
 Settings = TypeVar("Settings")
 
@@ -31,7 +36,12 @@ def read_settings(path: str, kind: type[Settings]) -> Settings:
     Raises:
         InputError: the file cannot be read, or has an unknown key or a wrong value.
     """
-    return typed_record(read_toml(path), kind, path, strict=True)
+    table = read_toml(path)
+    settings = typed_record(table, kind, path, strict=True)
+    pipeline = table.get("pipeline", "")
+    if others := [name for name in _core.other_passes(pipeline) if name not in LEVELS]:
+        raise InputError(f"{path}: pipeline: expected {_core.EXPECTED_PASS}, got {others[0]!r:.80}")
+    return settings
 
 
 def toml_text(settings: object) -> str:

@@ -32,8 +32,8 @@ def tune_of(name: str, raw: Json) -> dict[str, object]:
         InputError: a field is missing or of another kind.
     """
     curve, start, text = raw.get("curve"), raw.get("start"), raw.get("text")
-    steps = [list(step) for step in curve] if isinstance(curve, list) else []
-    fits = all(len(step) == 3 and all(map(_is_number, step)) for step in steps)
+    steps = curve if isinstance(curve, list) else []
+    fits = all(isinstance(step, list) and len(step) == 3 and all(map(_is_number, step)) for step in steps)
     if not steps or not fits or not (_is_number(start) and _is_number(text) and start):
         expected = "a result of `passpilot tune --result`"
         raise InputError(f"report {name}: expected {expected}, got one without its curve and sizes")

@@ -20,55 +20,71 @@ template <typename T> T checked(Expected<T> Value, const char *What) {
   throw InputError(std::string("expected an ") + What + ", got a damaged one");
 }
 
-std::unique_ptr<ObjectFile> readObject(StringRef Data) {
-  if (!Data.starts_with("\177ELF"))
-    throw InputError("expected an ELF object, got another file");
-  return checked(ObjectFile::createELFObjectFile(MemoryBufferRef(Data, "")),
-                 "ELF object");
+template <typename T> T checked(Expected<T> Value) {
+  return checked(std::move(Value), "ELF object");
 }
 
-auto sectionsOf(const ObjectFile &Object) {
-  return cast<ELFObjectFileBase>(Object).sections();
+/// Calls \p F with the ELFFile of some class and byte order. LLVM's ObjectFile
+/// ends the process where a symbol is wrong; this one returns errors.
+template <typename Function> auto withFile(StringRef Data, Function F) {
+  if (!Data.starts_with("\177ELF"))
+    throw InputError("expected an ELF object, got another file");
+  const auto [Class, Order] = getElfArchType(Data);
+  const bool Wide = Class == ELF::ELFCLASS64;
+  if (Order == ELF::ELFDATA2LSB)
+    return Wide ? F(checked(ELFFile<ELF64LE>::create(Data)))
+                : F(checked(ELFFile<ELF32LE>::create(Data)));
+  return Wide ? F(checked(ELFFile<ELF64BE>::create(Data)))
+              : F(checked(ELFFile<ELF32BE>::create(Data)));
 }
 
 } // namespace
 
 std::vector<ObjectSection> objectSections(StringRef Data) {
-  const auto Object = readObject(Data);
-  std::vector<ObjectSection> Found;
-  uint64_t Total = 0;
-  for (const ELFSectionRef Section : sectionsOf(*Object)) {
-    if (Section.getType() == ELF::SHT_NULL)
-      continue;
-    const StringRef Name = checked(Section.getName(), "ELF object");
-    const StringRef Bytes = checked(Section.getContents(), "ELF object");
-    Total += Bytes.size();
-    if (Total > Data.size()) // sections that overlap could be without bound
-      throw InputError("expected an ELF object, got a damaged one");
-    Found.emplace_back(Name.str(), Section.getFlags(), Bytes);
-  }
-  return Found;
+  return withFile(Data, [&](const auto &File) {
+    std::vector<ObjectSection> Found;
+    uint64_t Total = 0;
+    for (const auto &Section : checked(File.sections())) {
+      if (Section.sh_type == ELF::SHT_NULL)
+        continue;
+      const StringRef Name = checked(File.getSectionName(Section));
+      const auto Bytes = Section.sh_type == ELF::SHT_NOBITS
+                             ? ArrayRef<uint8_t>()
+                             : checked(File.getSectionContents(Section));
+      Total += Bytes.size();
+      if (Total > Data.size()) // sections that overlap could be without bound
+        throw InputError("expected an ELF object, got a damaged one");
+      Found.emplace_back(Name.str(), Section.sh_flags, toStringRef(Bytes));
+    }
+    return Found;
+  });
 }
 
 uint64_t objectCodeBytes(StringRef Data) {
-  const auto Object = readObject(Data);
-  uint64_t Sum = 0;
-  for (const ELFSectionRef Section : sectionsOf(*Object))
-    Sum += Section.getFlags() & ELF::SHF_EXECINSTR ? Section.getSize() : 0;
-  return Sum;
+  return withFile(Data, [](const auto &File) {
+    uint64_t Sum = 0;
+    for (const auto &Section : checked(File.sections()))
+      if (Section.sh_flags & ELF::SHF_EXECINSTR)
+        Sum += Section.sh_size;
+    return Sum;
+  });
 }
 
 std::vector<ObjectFunction> objectFunctions(StringRef Data) {
-  const auto Object = readObject(Data);
-  std::vector<ObjectFunction> Found;
-  for (const ELFSymbolRef Symbol : cast<ELFObjectFileBase>(*Object).symbols()) {
-    if (Symbol.getELFType() != ELF::STT_FUNC ||
-        checked(Symbol.getFlags(), "ELF object") & SymbolRef::SF_Undefined)
-      continue;
-    Found.emplace_back(checked(Symbol.getName(), "ELF object").str(),
-                       Symbol.getSize(), Symbol.getBinding() == ELF::STB_LOCAL);
-  }
-  return Found;
+  return withFile(Data, [](const auto &File) {
+    std::vector<ObjectFunction> Found;
+    for (const auto &Section : checked(File.sections())) {
+      if (Section.sh_type != ELF::SHT_SYMTAB)
+        continue;
+      const StringRef Names = checked(File.getStringTableForSymtab(Section));
+      for (const auto &Symbol : checked(File.symbols(&Section)))
+        if (Symbol.getType() == ELF::STT_FUNC && !Symbol.isUndefined())
+          Found.emplace_back(checked(Symbol.getName(Names)).str(),
+                             Symbol.st_size,
+                             Symbol.getBinding() == ELF::STB_LOCAL);
+    }
+    return Found;
+  });
 }
 
 std::vector<ArchiveMember> archiveMembers(StringRef Data) {

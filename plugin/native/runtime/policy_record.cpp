@@ -26,11 +26,18 @@ std::string_view headOf(std::string_view Spec) {
   return Spec.substr(0, Spec.find('?'));
 }
 
+/// Whether \p Runner is of a kind that policies have: no code of theirs.
+bool isData(std::string_view Runner) {
+  const std::string_view Scheme = Runner.substr(0, Runner.find(':'));
+  return Runner == "default" || Scheme == "const" || Scheme == "onnx" ||
+         Scheme == "aot";
+}
+
 /// Reads a line of a recipe; returns false if it is none.
 bool readRecipe(std::string_view Kind, std::string_view Rest, PolicyRecipe &R) {
   if (Kind == "runner") {
     const std::string Point(take(Rest, ' '));
-    return !Rest.empty() && R.Runners.emplace(Point, Rest).second;
+    return isData(Rest) && R.Runners.emplace(Point, Rest).second;
   }
   if (Kind == "pipeline") {
     const bool Good = R.Pipeline.empty() && !Rest.empty();

@@ -16,6 +16,8 @@ from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import llvm_plugin
 from passpilot.runners.policy.bundle import find_bundle
+from passpilot.training.by_reward.settings import EvolveSettings
+from passpilot.training.learning.toml_settings import read_settings
 from passpilot.training.limits import FILE_PASSES, FILE_PREFIXES
 from passpilot.training.tuning import recipes
 from passpilot.training.tuning.decision_file import read_decisions
@@ -103,6 +105,22 @@ def test_the_cached_record_of_a_policy_is_checked() -> None:
     text = "passpilot policy 1\npolicy x\nrecipe\noption {}\n"
     assert _core.PolicyRecord.parse(text.format("disable-lsr").encode())
     assert not _core.PolicyRecord.parse(text.format("info-output-file=x").encode())
+    runner = "passpilot policy 1\npolicy x\nrecipe\nrunner inline {}\n"
+    for spec in ("default", "const:0.5", "onnx:/m.onnx?as=probability", "aot:/m.so"):
+        assert _core.PolicyRecord.parse(runner.format(spec).encode())
+    for spec in ("python:evil.py:decide", "pipe:/x", "grpc:host:1", "replay:x", "defaults", "@oz", ""):
+        assert not _core.PolicyRecord.parse(runner.format(spec).encode())
+
+
+def test_settings_of_trainers_name_only_permitted_passes(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    for good in ("default<Oz>", "function(gvn),mergefunc", ""):
+        path.write_text(f'modules = ["a.bc"]\npipeline = "{good}"\n')
+        assert read_settings(str(path), EvolveSettings).pipeline == good
+    for text in ("function(dot-cfg)", "default<Oz>,memprof-use<profile-filename=x>", "print"):
+        path.write_text(f'modules = ["a.bc"]\npipeline = "{text}"\n')
+        with pytest.raises(InputError, match=r"s.toml: pipeline: expected an optimization pass of LLVM's"):
+            read_settings(str(path), EvolveSettings)
 
 
 PASS: Final = """\
