@@ -55,6 +55,7 @@ CHECKS: Final = (
     Check("mlir.inline"),
     Check("mlir.plugin"),
     Check("training.episodes"),
+    Check("policies.unwind", ("Oz", "faults", "cjson", "yajl")),
     Check("policies.best_of", hours=True),
     Check("training.workers", hours=True),
 )

@@ -26,12 +26,14 @@ BUILDS = [
     (X86, "-O2", "-fbasic-block-sections=all"),
     (X86, "-Oz", "-fpatchable-function-entry=2", "-g"),
     (X86, "-O1", "-mno-red-zone", "-mcmodel=large", "-fPIC"),
+    (X86, "-O2", "-fxray-instrument", "-fxray-instruction-threshold=1", "-fsanitize=kcfi"),
     ("x86_64-linux-gnux32", "-Oz"),
     ("i686-linux-gnu", "-Oz", "-fPIC"),
     ("i686-linux-gnu", "-O2", "-mstackrealign"),
     ("aarch64-linux-gnu", "-Oz", "-fasynchronous-unwind-tables", "-mbranch-protection=standard"),
     ("aarch64-linux-gnu", "-O2", "-fasynchronous-unwind-tables", "-fstack-clash-protection"),
     ("aarch64-linux-gnu", "-Oz"),
+    ("armv7-unknown-netbsd-eabihf", "-Oz"),
 ]
 
 

@@ -8,8 +8,10 @@ import subprocess
 from pathlib import Path
 
 from passpilot.runners.policy.bundle import find_bundle
+from passpilot.training.evaluation.unwind_check import check_unwind
 from passpilot.training.rewards import code_bytes
 from tests.command import passpilot
+from tests.plugin.unwind_programs import FRAMES
 
 PROGRAM = "device[0] = 1; device[1] = 2; device[2] = 3; device[3] = 4; device[4] = 5; device[5] = 6;"
 SOURCE = f"""
@@ -43,3 +45,14 @@ def test_the_first_recipe_is_for_size_and_time_and_the_others_are_for_size() -> 
     assert "estimate-profile" in first.pipeline
     assert first.options[0] == "enable-machine-outliner=optimistic-pgo"
     assert {each.options[0] for each in others} == {"enable-machine-outliner=always"}
+
+
+def test_all_recipes_write_smaller_unwind_tables(tmp_path: Path) -> None:
+    assert {each.options[-1] for each in find_bundle("@oz").recipes} == {"unwind=faults"}
+    (tmp_path / "a.cpp").write_text(FRAMES)
+    for name, more in (("small.o", ()), ("full.o", ("--unwind=full",))):
+        done = passpilot("cc", "--policy=@oz", *more, "-Oz", "-w", "-c", "a.cpp", "-o", name, cwd=tmp_path)
+        assert (done.code, done.err) == (0, "")
+    found = check_unwind(str(tmp_path / "full.o"), str(tmp_path / "small.o"))
+    assert found.differences == ()
+    assert found.sizes[1] < found.sizes[0]

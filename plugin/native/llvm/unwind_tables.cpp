@@ -143,12 +143,18 @@ private:
   bool stops(const MachineInstr &I) const {
     if (I.isMetaInstruction())
       return false;
-    if (I.isInlineAsm() || I.isBundle())
+    if (I.isInlineAsm() || I.isBundle() || isTraced(I))
       return true;
     if (I.isReturn())
       return I.isCall() && Exact == Mode::Faults && canFault(I); // tail calls
     return I.isCall() || becomesSeveral(I) ||
            (Exact == Mode::Faults && canFault(I));
+  }
+
+  /// Whether XRay may put a call in front of a return or a tail call.
+  static bool isTraced(const MachineInstr &I) {
+    return I.getOpcode() == TargetOpcode::PATCHABLE_RET ||
+           I.getOpcode() == TargetOpcode::PATCHABLE_TAIL_CALL;
   }
 
   /// Whether the printer may write several instructions, and calls.
@@ -241,8 +247,7 @@ private:
 
 char UnwindTables::ID = 0;
 
-const RegisterPass<UnwindTables> Registered("unwind-tables",
-                                            "Unwind Tables");
+const RegisterPass<UnwindTables> Registered("unwind-tables", "Unwind Tables");
 
 const RegisterTargetPassConfigCallback
     Behind([](TargetMachine &TM, PassManagerBase &, TargetPassConfig *C) {
