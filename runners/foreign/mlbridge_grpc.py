@@ -27,7 +27,7 @@ from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError
 from passpilot.plugin.failures import for_terminal
 from passpilot.runners.base import Frame, Host, Tensor
-from passpilot.runners.remote.grpc_stream import connect
+from passpilot.runners.remote.grpc_stream import connect, reached
 from passpilot.runners.remote.peer import RemoteRunner
 from passpilot.runners.serdes.protobuf import message_classes, point_file
 
@@ -73,11 +73,8 @@ class BridgeGrpcRunner(RemoteRunner):
         self._channel = connect(address)
         super().__init__(who, timeout)
         with self._handshake():
-            try:
-                grpc.channel_ready_future(self._channel).result(timeout)
-            except grpc.FutureTimeoutError:
-                expected = "expected a server, got none before the deadline; start the model"
-                raise PeerError(f"{who}: {expected}") from None
+            if not reached(self._channel, timeout):
+                raise PeerError(f"{who}: expected a server, got none before the deadline; start the model")
         self._call = self._channel.unary_unary(
             service.path,
             request_serializer=self._request.SerializeToString,

@@ -13,6 +13,7 @@ grpcio's internal calls.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from queue import SimpleQueue
@@ -50,6 +51,21 @@ def connect(
     if certificates is None:
         return grpc.insecure_channel(target, options)
     return grpc.secure_channel(target, grpc.ssl_channel_credentials(certificates), options)
+
+
+def reached(channel: grpc.Channel, timeout: float) -> bool:
+    """Whether the server of a channel takes the connection; grpcio's own wait trusts the wall clock."""
+    ready = threading.Event()
+
+    def look(state: grpc.ChannelConnectivity) -> None:
+        if state is grpc.ChannelConnectivity.READY:
+            ready.set()
+
+    channel.subscribe(look, try_to_connect=True)
+    try:
+        return ready.wait(timeout)
+    finally:
+        channel.unsubscribe(look)
 
 
 class GrpcStream:

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import datetime
-import ipaddress
 import os
 import threading
 import time
@@ -14,10 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from passpilot.features.point import find_point
 from passpilot.features.spec import TensorSpec
@@ -90,36 +84,6 @@ def test_client_may_come_before_its_server() -> None:
 def test_wrong_specs(text: str, complaint: str) -> None:
     with pytest.raises((RunnerSpecError, InputError), match=complaint):
         make_runner(text, point())
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a self-signed certificate for this machine, its key, and another certificate."""
-    folder = tmp_path_factory.mktemp("tls")
-    for name in ("cert", "other"):
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "passpilot")])
-        now = datetime.datetime.now(datetime.UTC)
-        made = (
-            x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
-            .not_valid_before(now - datetime.timedelta(days=1))
-            .not_valid_after(now + datetime.timedelta(days=1))
-            .add_extension(
-                x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
-            )
-            .sign(key, hashes.SHA256())
-        )
-        (folder / f"{name}.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-        (folder / f"{name}.key").write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            )
-        )
-    (folder / "token").write_text("secret-of-ours\n")
-    (folder / "wrong").write_text("secret-of-others\n")
-    return folder
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import struct
 import threading
@@ -75,9 +76,8 @@ def pour(connection: socket.socket, size: int) -> None:
 
 def drain(connection: socket.socket) -> None:
     """Take what the server has sent, such as its windows."""
-    with contextlib.suppress(BlockingIOError):
-        if not connection.recv(1 << 16, socket.MSG_DONTWAIT):
-            raise ConnectionResetError
+    if select.select([connection], [], [], 0)[0] and not connection.recv(1 << 16):
+        raise ConnectionResetError
 
 
 def closed(connection: socket.socket, seconds: float = 30.0) -> bool:

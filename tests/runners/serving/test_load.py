@@ -19,6 +19,7 @@ from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import PeerError, SpecMismatchError
 from passpilot.runners.serving import grpc_server
 from passpilot.runners.serving.connections import peer_of
+from passpilot.runners.serving.grpc_server import GrpcServer
 from tests.runners.serving.grpc_serving import advise, client, server, target_of
 from tests.runners.serving.grpc_serving import served as grpc_served
 from tests.runners.serving.hostile import (
@@ -190,3 +191,14 @@ def test_tensors_have_a_largest_size(tmp_path: Path, scheme: str) -> None:
             else:
                 with reached(f"{scheme}:{target}", offered) as runner:
                     assert runner.evaluate() == 1
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01"])
+def test_a_handshake_of_tls_that_stalls_ends(certificate: Path, sent: bytes) -> None:
+    tls = ((certificate / "cert.pem").read_bytes(), (certificate / "cert.key").read_bytes())
+    with GrpcServer("const:1", "0", timeout=0.5, tls=tls) as made:
+        with socket.create_connection(("127.0.0.1", made.port)) as connection:
+            connection.sendall(sent)
+            assert closed(connection, GENEROUS)
+        with client(target_of(made), f"?tls={certificate}/cert.pem") as runner:
+            assert runner.evaluate() == 1
