@@ -31,6 +31,7 @@ from typing import (
     get_args,
     get_origin,
     get_type_hints,
+    is_typeddict,
 )
 
 from passpilot.plugin.errors import Error, InputError
@@ -180,6 +181,30 @@ def typed_record(value: object, kind: type[T], where: str, *, strict: bool = Fal
 
 
 _hints = cache(get_type_hints)
+
+
+def check_typed_dict(value: object, kind: Any, where: str) -> None:
+    """Check that a value is a `TypedDict`, or an array, object or value of a kind that its fields may have.
+
+    Raises:
+        InputError: a member is missing or has another type.
+    """
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):  # X | None
+        if value is not None:
+            check_typed_dict(value, arguments[0], where)
+    elif is_typeddict(kind):
+        for key, item in _hints(kind).items():
+            if not isinstance(value, dict) or key not in value:
+                raise _wrong(where, f"an object with {key}", value)
+            check_typed_dict(value[key], item, f"{where}: {key}")
+    elif origin in (list, dict):
+        if not isinstance(value, origin):
+            raise _wrong(where, "an array" if origin is list else "an object", value)
+        for item in value.values() if isinstance(value, dict) else value:
+            check_typed_dict(item, arguments[-1], where)
+    else:
+        _single(value, kind, {}, where)
 
 
 def _typed(value: object, kind: Any, limits: Mapping[str, Any], where: str, strict: bool) -> object:

@@ -53,7 +53,8 @@ from passpilot.training.data.shards import (
 )
 from passpilot.training.episode import CompilerClient
 from passpilot.training.evaluation.compile_cache import CompileCache
-from passpilot.training.evaluation.results import read_result
+from passpilot.training.evaluation.results import EvaluationResult
+from passpilot.training.evaluation.tables import markdown, table_text
 from passpilot.training.learning.checkpoint import Checkpoint
 from passpilot.training.learning.decision_network import DecisionNetwork
 from passpilot.training.learning.settings import ImitateSettings
@@ -247,9 +248,13 @@ IMITATE: Final = b"policy = 'trees'\nseed = 3\n[data]\ntrain = ['a']\n[trees]\nl
 EVOLVE: Final = b"modules = ['a.bc']\npipeline = 'default<Oz>'\nhidden = [3, 4]\nsigma = 0.5\n"
 NETWORK: Final = {"names": ["a"], "mean": [0.0], "deviation": [1.0], "scaling": [0, 1],
                   "layers": [{"weights": [[1.0]], "biases": [0.5]}]}  # fmt: skip
-RATIO: Final = {"linked": 3, "errors": [], "output": "same", "run": None}
-RESULT: Final = {"format": "passpilot eval 1", "contenders": [{"name": "c"}], "baselines": [{"name": "-Oz"}],
-                 "programs": [{"name": "p", "results": {"c": RATIO, "-Oz": RATIO}}]}  # fmt: skip
+RATIO: Final[dict[str, object]] = {"linked": 3, "objects": 4, "compile_seconds": 1.5, "cached": 0,
+                                   "decisions": 5, "agreed": 2, "run": None, "output": "right",
+                                   "errors": []}  # fmt: skip
+CONTENDERS: Final = [{"name": "-Oz", "kind": "baseline"}, {"name": "c", "kind": "policy"}]
+RESULT: Final = {"format": "passpilot eval 1", "contenders": CONTENDERS, "baselines": ["-Oz"], "programs": [
+    {"name": "p", "language": "c", "units": 1, "results": {"c": RATIO, "-Oz": RATIO}, "warnings": [],
+     "functions": {"names": ["f"], "sizes": {"c": [1]}, "rest": {"c": 2}}}]}  # fmt: skip
 TUNED: Final = {"curve": [[0, 1, 10], [1, 2, 9]], "start": 10, "text": 9, "units": ["a", {"name": "b"}],
                 "functions": {"before": {"f": 3}, "after": {"f": 2}}}  # fmt: skip
 COSTS: Final = {
@@ -327,6 +332,14 @@ def cached(data: bytes, folder: Path) -> None:
 def in_compilers(path: str) -> None:
     """Reads decisions as compilers do."""
     _core.decided_options(path, "b.c")
+
+
+def evaluation(path: str) -> None:
+    """Takes up an evaluation, and makes its tables."""
+    result = EvaluationResult({}, CONTENDERS, ["-Oz"])
+    result.take_up(path)
+    markdown(result)
+    table_text(result)
 
 
 def parameters(path: str) -> None:
@@ -421,7 +434,7 @@ READERS: Final[dict[str, tuple[bytes, Reader]]] = {
     "checkpoint": ((SEEDS / "checkpoint").read_bytes(), checkpoint),
     "network": (json.dumps(NETWORK).encode(), placed("network.json", network)),
     "shard": ((SEEDS / "shard.parquet").read_bytes(), shard),
-    "evaluation": (json.dumps(RESULT).encode(), placed("e.json", read_result)),
+    "evaluation": (json.dumps(RESULT).encode(), placed("e.json", evaluation)),
     "report of an evaluation": (json.dumps(RESULT).encode(), reported),
     "report of a search": (json.dumps(TUNED).encode(), reported),
     "report of costs": (json.dumps(COSTS).encode(), reported),

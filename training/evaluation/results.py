@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import write_file
-from passpilot.plugin.records import read_json
+from passpilot.plugin.records import check_typed_dict, read_json
 from passpilot.training.timing.paired_times import RunTime
 
 if TYPE_CHECKING:
@@ -175,6 +175,7 @@ class EvaluationResult:
             if raw.get(key) != mine:
                 msg = f"{path}: expected a result of the same evaluation to resume, got another {key}"
                 raise InputError(f"eval: {msg}; choose another file, or leave out --resume")
+        check_typed_dict(raw["programs"], list[ProgramResult], f"{path}: programs")
         self.programs = [
             program
             for program in cast("list[ProgramResult]", raw["programs"])
@@ -193,7 +194,7 @@ class EvaluationResult:
     def ratios(self, metric: str, name: str, base: str) -> list[float]:
         """The ratios of the programs that both have."""
         found = (ratio_of(program, metric, name, base) for program in self.programs)
-        return [ratio for ratio in found if ratio]
+        return [ratio for ratio in found if ratio and ratio > 0]
 
 
 def mean_ratio(ratios: Sequence[float]) -> MeanRatio | None:

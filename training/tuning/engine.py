@@ -10,7 +10,7 @@ import os
 import zlib
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import write_file
@@ -21,6 +21,10 @@ from passpilot.training.tuning.unit import Asked, Compiled, Unit, UnitChoice, wa
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+_MOST_BYTES: Final = 1 << 30
+"""Of one file that a search keeps."""
 
 
 @dataclass(slots=True)
@@ -110,7 +114,10 @@ def _read(path: str, choice: UnitChoice) -> Compiled | None:
     """What a file has; None if it is missing or damaged."""
     try:
         with open(path, "rb") as file:
-            data = zlib.decompress(file.read())
+            unpack = zlib.decompressobj()
+            data = unpack.decompress(file.read(), _MOST_BYTES)
+        if not unpack.eof:
+            return None
         size = int.from_bytes(data[:8], "little")
         table: Any = parse_json(data[8 : 8 + size], path)
         asked = {CallKey(*row[:3]): Asked(*row[3:]) for row in table["asked"]}
