@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Names the decision logs of `passpilot cc`, and makes their folders."""
+"""Names the decision logs of `passpilot cc`, makes their folders, and refuses a file for several of them."""
 
 from __future__ import annotations
 
 import os
+
+from passpilot.plugin.errors import CompilationError, InputError
 
 TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
@@ -25,5 +27,33 @@ def make_folders(options: Options) -> None:
     Raises:
         InputError: a file is in the way.
     """
-    for path in options.log_folders():
+    for path in options.logs()[0]:
         options.make_folder("log", path)
+
+
+def refuse_shared_files(name: str, options: Options, compiler: str, words: Sequence[str]) -> None:
+    """Refuse a file for the log of a point that several compilations of a command reach.
+
+    Raises:
+        InputError: there is one.
+    """
+    files = options.logs()[1]
+    if not files:
+        return
+    from passpilot.cli.cc.clang_arguments import Command
+    from passpilot.features.catalogue import emit_points
+    from passpilot.training.corpus.front_end import FrontEnd
+
+    command = Command(words[1:])
+    try:
+        sources = len(FrontEnd(compiler, os.getcwd(), os.environ).compilations(words))
+    except CompilationError:
+        return  # clang says what is wrong
+    for text in files:
+        late = text.partition("=")[0] in emit_points()
+        count = command.links if command.is_lto and late else sources + (command.is_lto and command.links)
+        if count > 1:
+            raise InputError(
+                f"{name}: --log: expected a folder for a command with {count} compilations, got {text}, "
+                "which each would write; give --log=FOLDER"
+            )

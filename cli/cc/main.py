@@ -53,7 +53,7 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
     command = Command(whole)
     added = _added(name, options, command, compiler)
     if "-Xlinker" in added:
-        _refuse_cache(name, whole)
+        _refuse_other_compilers(name, whole)
     environment = {**os.environ, **options.environment()}
     if (options.best_of > 1 or options.tries > 1) and command.makes_objects and not command.is_unoptimized:
         from passpilot.cli.cc.best_of import choose_policy
@@ -62,9 +62,10 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
         if choose_policy(options, compiler, [clang, *loading, *arguments], environment):
             added = loading
     if added:
-        from passpilot.cli.cc.log_names import make_folders, unit_name
+        from passpilot.cli.cc.log_names import make_folders, refuse_shared_files, unit_name
 
         make_folders(options)
+        refuse_shared_files(name, options, compiler, [clang, *whole])
         environment["PASSPILOT_UNIT"] = unit_name(arguments)
     try:
         if folder := options.value("record"):
@@ -132,10 +133,11 @@ def _link(name: str, options: Options, command: Command, compiler: str, plugin: 
     return []
 
 
-def _refuse_cache(name: str, arguments: list[str]) -> None:
-    """Refuse the linker's cache: it would return objects that were compiled with other advice."""
-    if any("--thinlto-cache-dir" in argument for argument in arguments):
-        raise InputError(f"{name}: expected an advised link without --thinlto-cache-dir, got one; remove it")
+def _refuse_other_compilers(name: str, arguments: list[str]) -> None:
+    """Refuse the linker's cache, whose objects had other advice, and other compilers, which ask nobody."""
+    for option in ("--thinlto-cache-dir", "thinlto-distributor"):
+        if any(option in argument for argument in arguments):
+            raise InputError(f"{name}: expected an advised link without {option}, got one; remove it")
 
 
 def _require_lld(name: str, compiler: str) -> None:

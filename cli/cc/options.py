@@ -229,10 +229,14 @@ class Options:
         environment |= {FLAGS[name].variable: "1" for name, wanted in flags.items() if wanted}
         return environment
 
-    def log_folders(self) -> list[str]:
-        """The folders of the logs; a value POINT=FILE is none."""
+    def logs(self) -> tuple[list[str], list[str]]:
+        """The folders of the logs, and the values POINT=FILE."""
         points = {*HOOKED, *(text.partition("=")[0] for text in self._given.get("advise", []))}
-        return [text for text in self._given.get("log", []) if text.partition("=")[0] not in points]
+        folders: list[str] = []
+        files: list[str] = []
+        for text in self._given.get("log", []):
+            (files if text.partition("=")[0] in points else folders).append(text)
+        return folders, files
 
     def make_folder(self, name: str, path: str) -> None:
         """Make a folder that the option `name` names.

@@ -125,6 +125,8 @@ private:
         return;
       if (const std::string Why = policy().refusal(M); !Why.empty())
         Report.push_back({"error", Why});
+      if (isDistributed() && advisesOptimizer())
+        Report.push_back(unadvised(M));
     });
     return false;
   }
@@ -137,7 +139,7 @@ private:
       if (!Allocation)
         warn(M, "emit", Report);
       if (StockPasses *Passes = prepared().Passes.get();
-          Passes && !optimizes()) {
+          Passes && !optimizes() && !isDistributed()) {
         warn(M, "optimize", Report);
         Passes->end(/*Good=*/true, Report);
       }
@@ -191,6 +193,19 @@ private:
     if (statsWanted() && Good && !Failed)
       errs() << report(A.Advisor->session(),
                        A.Options.Runner + " on " + M.getModuleIdentifier());
+  }
+
+  /// What is said of advice for the optimizer of a distributed back end.
+  static Message unadvised(const Module &M) {
+    const std::string Why = "got -fthinlto-index, with which clang's optimizer "
+                            "loads no plugin and asks nobody; ";
+    if (advisorOptions("inline", M).OnError == "default")
+      return {"warning",
+              "passpilot: " + Why + "only code generation is advised"};
+    return {"error", "passpilot: expected a link with -flto=thin and lld, " +
+                         Why +
+                         "-passpilot-on-error=default compiles without "
+                         "advice for the optimizer"};
   }
 
   static void warn(Module &M, StringRef Function, Messages &Report) {

@@ -297,9 +297,9 @@ static Error checkTogether() {
       !Policy.last().empty() || !Unwind.last().empty() ||
       !advisedPassPoints().empty() || !textsAt().empty() ||
       any_of(Points, [](auto &F) { return advisedByChoice(F.Point.Name); });
-  if (Changes && hasLinkerCache())
-    return createStringError("passpilot: expected an advised link without "
-                             "--thinlto-cache-dir, got one; remove it");
+  if (const StringRef Other = unadvisedLink(); Changes && !Other.empty())
+    return createStringError("passpilot: expected an advised link without --" +
+                             Other + ", got one; remove it");
   return Error::success();
 }
 
@@ -343,6 +343,21 @@ Error setUnwindTables() {
   if (!Mode.empty())
     setUnlessGiven(std::string(UnwindName) + "=" + Mode, /*Position=*/1);
   return Error::success();
+}
+
+bool advisesOptimizer() {
+  return !decisionFile().empty() || !textsAt().empty() ||
+         !pipelineBehind().empty() ||
+         any_of(Points,
+                [](const PointFlags &F) {
+                  return StringRef(F.Point.Function) == "optimize" &&
+                         advised(F.Point.Name);
+                }) ||
+         any_of(passPoints(), [](const auto &P) {
+           return none_of(emitPasses(), [&](const EmitPass &Late) {
+             return Late.Point == P.first;
+           });
+         });
 }
 
 StockPolicy policy() { return StockPolicy(Policy.last()); }

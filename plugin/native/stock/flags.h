@@ -33,6 +33,9 @@ bool advisedByChoice(const std::string &Point);
 /// Whether a flag for the point does; a variable may be there for another tool.
 bool advisedByFlag(const std::string &Point);
 
+/// Whether the options change what the optimizer does.
+bool advisesOptimizer();
+
 /// Reads how \p Point is advised in the compilation of \p M, after
 /// checkOptions().
 AdvisorOptions advisorOptions(const std::string &Point, const llvm::Module &M);

@@ -82,12 +82,11 @@ static bool toolIs(StringRef Name) {
 
 bool isLinker() { return toolIs("lld"); }
 
-bool hasLinkerCache() {
-  if (!isLinker())
-    return false;
+/// The name of the first option among \p Names that the tool's command has.
+static StringRef givenOf(std::initializer_list<StringRef> Names) {
   const auto Command = MemoryBuffer::getFileAsStream("/proc/self/cmdline");
   if (!Command)
-    return false;
+    return "";
   const std::string Text = (*Command)->getBuffer().str();
   SmallVector<const char *> Words;
   for (const char *Word = Text.data(); Word < Text.data() + Text.size();
@@ -95,10 +94,23 @@ bool hasLinkerCache() {
     Words.push_back(Word);
   BumpPtrAllocator Allocator;
   cl::ExpansionContext Files(Allocator, cl::TokenizeGNUCommandLine);
-  consumeError(Files.expandResponseFiles(Words)); // lld has reported it
-  return any_of(Words, [](const char *Word) {
-    return StringRef(Word).ltrim('-').starts_with("thinlto-cache-dir");
+  consumeError(Files.expandResponseFiles(Words)); // the tool has reported it
+  const auto Found = find_if(Names, [&](StringRef Name) {
+    return any_of(Words, [Name](const char *Word) {
+      return StringRef(Word).starts_with("-") &&
+             StringRef(Word).ltrim('-').starts_with(Name);
+    });
   });
+  return Found == Names.end() ? "" : *Found;
+}
+
+StringRef unadvisedLink() {
+  return isLinker() ? givenOf({"thinlto-cache-dir", "thinlto-distributor"})
+                    : "";
+}
+
+bool isDistributed() {
+  return isClang() && !givenOf({"fthinlto-index"}).empty();
 }
 
 bool isClang() { return toolIs("clang"); }

@@ -17,9 +17,12 @@ void checkTool(bool Strict);
 
 /// Whether the tool is lld, which compiles several modules at a time.
 bool isLinker();
-/// Whether the tool is lld with a cache of compiled modules, whose keys do not
-/// depend on our options.
-bool hasLinkerCache();
+/// The option with which lld takes modules from a cache, whose keys do not
+/// depend on our options, or has them compiled elsewhere; empty without one.
+llvm::StringRef unadvisedLink();
+/// Whether clang is the back end of a distributed ThinLTO, whose optimizer
+/// loads no plugin.
+bool isDistributed();
 /// Whether the tool is clang, which may leave code generation to a linker.
 bool isClang();
 /// Whether the tool generates code itself: clang, llc or lld.

@@ -91,6 +91,31 @@ def test_the_linkers_cache_is_refused(here: Path) -> None:
     good("-flto=thin", "-fuse-ld=lld", "-O2", "-Wl,--thinlto-cache-dir=cache", "calls.c", "main.c", cwd=here)
 
 
+def test_a_distributor_is_refused(here: Path) -> None:
+    """It compiles in other processes, which ask nobody."""
+    for option in ("-fthinlto-distributor=/bin/false", "-Wl,--thinlto-distributor=/bin/false"):
+        done = cc(NO, "-flto=thin", "-fuse-ld=lld", "-O2", option, "calls.c", "main.c", cwd=here)
+        expected = "expected an advised link without thinlto-distributor, got one; remove it"
+        assert (done.code, expected in done.err) == (1, True), done.err
+
+
+def test_a_distributed_back_end_advises_code_generation_alone(here: Path) -> None:
+    run("clang-22", "-flto=thin", "-O2", "-c", "calls.c", cwd=here)
+    run("ld.lld-22", "-shared", "--thinlto-index-only", "calls.o", cwd=here)
+    back_end = ("-O2", "-fthinlto-index=calls.o.thinlto.bc", "-x", "ir", "calls.o", "-c", "-o", "out.o")
+    for advice in (NO, "--policy=@oz", "--at=optimizer-last=dce"):
+        done = cc(advice, *back_end, cwd=here)
+        assert (done.code, "with which clang's optimizer loads no plugin" in done.err) == (1, True), done.err
+        assert not (here / "out.o").exists()
+    done = cc(NO, "--on-error=default", *back_end, cwd=here)
+    assert (done.code, done.err.count("warning: ")) == (0, 1), done.err
+    assert good("--evict=default", "--log=logs", *back_end, cwd=here) == ""
+    assert [name.rsplit("-", 1)[1] for name in logs(here)] == ["evict.log"]
+    (here / "empty").touch()  # with which clang compiles as without an index
+    good(NO, "--log=logs", *back_end, "-fthinlto-index=empty", cwd=here)
+    assert len(logs(here)) == 2
+
+
 def test_without_lld_the_package_is_named(here: Path) -> None:
     folder = here / "bin"
     folder.mkdir()

@@ -63,3 +63,22 @@ def test_an_optimizer_that_does_not_run_is_no_reason_to_load_a_runner(here: Path
     flags = ("-O2", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c", "calls.c")
     assert good("--inline=python:policy.py:decide", "--log=logs", *flags, cwd=here) == ""
     assert not logs(here)
+
+
+@pytest.mark.parametrize(
+    ("point", "flags", "count"),
+    [
+        ("inline", "-O2 -c calls.c", 1),
+        ("inline", "-O2 -S -save-temps calls.c", 1),
+        ("inline", "-O2 -c calls.c target.c", 2),
+        ("inline", "-O2 -c target.c -fopenmp --offload-arch=gfx906 -nogpulib", 3),
+        ("inline", "-O2 -flto calls.c target.c -shared -o out.so", 3),
+        ("evict", "-O2 -flto calls.c main.c -shared -fPIC -o out.so", 1),
+    ],
+)
+def test_a_file_takes_the_log_of_one_compilation(point: str, flags: str, count: int, here: Path) -> None:
+    (here / "main.c").write_text(CALLS.replace("twice", "thrice"))
+    done = cc(f"--{point}=default", f"--log={point}=one.log", *flags.split(), cwd=here)
+    refused = f"--log: expected a folder for a command with {count} compilations, got {point}=one.log"
+    assert (done.code, refused in done.err) == ((1, True) if count > 1 else (0, False)), done.err
+    assert (here / "one.log").exists() == (count == 1)
