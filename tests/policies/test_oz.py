@@ -50,8 +50,11 @@ def test_the_first_recipe_is_for_size_and_time_and_the_others_are_for_size() -> 
 def test_all_recipes_write_smaller_unwind_tables(tmp_path: Path) -> None:
     assert {each.options[-1] for each in find_bundle("@oz").recipes} == {"unwind=faults"}
     (tmp_path / "a.cpp").write_text(FRAMES)
-    for name, more in (("small.o", ()), ("full.o", ("--unwind=full",))):
-        done = passpilot("cc", "--policy=@oz", *more, "-Oz", "-w", "-c", "a.cpp", "-o", name, cwd=tmp_path)
+    flags = ("--policy=@oz", "-Oz", "-w", "-c", "-emit-llvm", "a.cpp", "-o", "a.bc")
+    done = passpilot("cc", *flags, cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    for name, more in (("small.o", ()), ("full.o", ("-unwind=full",))):
+        done = passpilot("llc", "--policy=@oz", *more, "-filetype=obj", "a.bc", "-o", name, cwd=tmp_path)
         assert (done.code, done.err) == (0, "")
     found = check_unwind(str(tmp_path / "full.o"), str(tmp_path / "small.o"))
     assert found.differences == ()
