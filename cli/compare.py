@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.cli.advice import contending
 from passpilot.cli.comparison_text import BASELINE, Comparison, csv_text, json_text, table_text
-from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
+from passpilot.cli.llvm_options import set_llvm_options, split_options
 from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import prepare, quiet_pipe
 from passpilot.cli.parser import Parser, count_of
@@ -52,7 +52,6 @@ def main(argv: Sequence[str]) -> int:
     # argparse wants the inputs together, and before an option whose value is missing
     ours.sort(key=lambda argument: argument != "-" and argument.startswith("-"))
     options: dict[str, Any] = parser.values(ours)
-    check_text("compare", options)
     for file in options["load"]:
         load_file(file)
     advice = contending("compare", options)
@@ -67,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
     comparison = _compared(options, _contenders(advice), llvm)
     text = json_text if options["json"] else csv_text if options["csv"] else table_text
     with quiet_pipe():
-        write_file(options["output"], text(comparison).encode())
+        write_file(options["output"], text(comparison))
     return 0
 
 

@@ -57,6 +57,8 @@ class Comparison:
 def table_text(comparison: Comparison) -> str:
     """A table for people: per module and in total, one line for each contender."""
     sources = [module.source for module in comparison.modules]
+    if any(map(os.path.isabs, sources)):
+        sources = list(map(os.path.abspath, sources))
     folder = os.path.commonpath(list(map(os.path.dirname, sources)))
     names = [os.path.relpath(source, folder or None) for source in sources]
     rows: list[tuple[str, ...]] = [HEADINGS]

@@ -70,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
         write_file(page, report.to_html("Evaluation"))
     with quiet_pipe():
         if tables:
-            write_file(tables, markdown(result).encode())
+            write_file(tables, markdown(result))
         print(table_text(result), end="")
     return 1 if any(True for _ in problems(result)) else 0
 

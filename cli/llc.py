@@ -198,7 +198,7 @@ def _emit_options(options: LlcOptions, level: int) -> _core.EmitOptions:
 
     assembly, emit = options.assembly, _core.EmitOptions()
     emit.filetype, emit.opt_level = file_type(options.filetype), level
-    emit.output_name = options.output.encode("utf-8", "replace").decode()
+    emit.output_name = options.output
     emit.verify = not options.module.disable_verify
     emit.simplify_libcalls = not options.disable_simplify_libcalls
     emit.asm_verbose, emit.preserve_as_comments = assembly.asm_verbose, assembly.preserve_as_comments
@@ -267,8 +267,9 @@ def _for_people(report: bytes) -> bytes:
     import json
 
     from passpilot.passes.report.table import table_of
+    from passpilot.plugin.failures import utf8
 
-    return table_of(json.loads(report)).encode()
+    return utf8(table_of(json.loads(report)))
 
 
 def _prints_nothing(options: LlcOptions) -> bool:

@@ -11,15 +11,12 @@ from passpilot.cli.advice import refuse_point
 from passpilot.plugin.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from passpilot.cli.parser import Parser
 
 _OPTION: Final = re.compile("--?[A-Za-z]")
 """What looks like an option, unlike - for a standard stream and numbers."""
-
-PATHS: Final = ("input", "output", "split_dwarf_output", "report", "log", "load", "passes", "at")
-"""Flags whose values LLVM does not see, or whose values are checked elsewhere."""
 
 
 def split_options(argv: Iterable[str], parser: Parser) -> tuple[list[str], list[str]]:
@@ -112,7 +109,7 @@ def set_llvm_options(command: str, arguments: Sequence[str], options: Iterable[s
             _try_llvm_options(arguments, errors.fileno())
         _, status = os.waitpid(child, 0)
         errors.seek(0)
-        text = errors.read().decode("utf-8", "replace").strip()
+        text = errors.read().decode("utf-8", "surrogateescape").strip()
     if status:
         text = text.removeprefix("passpilot: ").removeprefix("error: ")
         raise UsageError(f"{command}: {text or 'LLVM does not take ' + ' '.join(arguments)}")
@@ -128,23 +125,6 @@ def _try_llvm_options(arguments: Sequence[str], errors: int) -> NoReturn:
         llvm_options(arguments)
         os._exit(0)
     except InputError as error:
-        os.write(2, str(error).removesuffix("LLVM option: ").encode())
+        os.write(2, str(error).removesuffix("LLVM option: ").encode("utf-8", "surrogateescape"))
     finally:
         os._exit(1)
-
-
-def check_text(command: str, values: Mapping[str, object]) -> None:
-    """Make sure that the values for LLVM are UTF-8; Python keeps other bytes as surrogates.
-
-    Raises:
-        UsageError: a value is not UTF-8.
-    """
-    for name, value in values.items():
-        if name in PATHS:
-            continue
-        for text in value if isinstance(value, tuple) else [value]:
-            try:
-                str(text).encode()
-            except UnicodeEncodeError as error:
-                flag = name.replace("_", "-")
-                raise UsageError(f"{command}: -{flag}: expected UTF-8, got {text!r}") from error

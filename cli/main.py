@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import io
 import os
 import sys
 from importlib import import_module
@@ -50,6 +51,8 @@ def run() -> NoReturn:
 
     gc.set_threshold(50_000)
     guard_imports()
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names need not be UTF-8
+        sys.stdout.reconfigure(errors="surrogateescape")
     sys.exit(main())
 
 

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from passpilot.cli.advice import AdviceFlags
-from passpilot.cli.llvm_options import check_text
 from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_version, refuses_terminal
 from passpilot.cli.parser import count_of, flag, option, part, record
@@ -140,7 +139,6 @@ def _parsed(argv: Sequence[str]) -> MlirOptOptions:
     # --verify-each alone means true; argparse would take the next argument as its value
     flags = [f"{text}=true" if text.lstrip("-") == "verify-each" else text for text in argv]
     values = make_parser().values(flags)
-    check_text("mlir-opt", values)
     return record(MlirOptOptions, values, advice=AdviceFlags.of("mlir-opt", values))
 
 

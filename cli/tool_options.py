@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from passpilot.cli.advice import AdviceFlags
-from passpilot.cli.llvm_options import check_text, split_options
+from passpilot.cli.llvm_options import split_options
 from passpilot.cli.parser import Parser, flag, option, record
 from passpilot.plugin.errors import UsageError
 
@@ -84,5 +84,4 @@ def read_options(
     """
     ours, llvm = split_options(argv, parser)
     values = parser.values(ours)
-    check_text(command, values)
     return record(kind, values, advice=AdviceFlags.of(command, values)), llvm

@@ -6,10 +6,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
+from passpilot.cli.llvm_options import set_llvm_options, split_options
 from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import SECONDS, Parser, count_of
 from passpilot.cli.progress import progress
+from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.files import check_output
 from passpilot.training.tuning.build import rebuild_line
 from passpilot.training.tuning.reward import NAMES, RUN, SIZE
@@ -58,15 +59,15 @@ def main(argv: Sequence[str]) -> int:
         nonlocal state
         if not trial.number and study.engine.kept:
             count, folder = study.engine.kept, study.engine.folder
-            print(f"{study.name}: going on with {count} compilations in {folder}", file=sys.stderr)
+            _say(f"{study.name}: going on with {count} compilations in {folder}")
         rate = trial.compiles / max(trial.seconds, 0.001)
         value = study.value_text(study.best_value)
         state = f"{study.name}: {value}, {trial.compiles} compilations, {rate:.1f} per second"
 
     def finish(result: TuneResult) -> None:
-        print(result, file=sys.stderr)
+        _say(str(result))
         if result.runs:
-            print(f"{result.name}: {result.runs}", file=sys.stderr)
+            _say(f"{result.name}: {result.runs}")
         if build:
             path = f"{output}/{result.name}.decisions"
             print(f"build {result.name} with: {rebuild_line(build, path, lto=options['lto'])}")
@@ -76,6 +77,10 @@ def main(argv: Sequence[str]) -> int:
     if table:
         result.save_table(table)
     return 0
+
+
+def _say(text: str) -> None:
+    print(for_terminal(text), file=sys.stderr)
 
 
 def make_parser() -> Parser:
@@ -126,7 +131,6 @@ def _parsed(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     ours, llvm = split_options(argv[:at], parser)
     ours.sort(key=lambda argument: argument != "-" and argument.startswith("-"))
     values: dict[str, Any] = parser.values(ours)
-    check_text("tune", values)
     budget = values.pop("budget")
     seconds = None if values["compiles"] else budget
     for name in ("size", "traceback"):

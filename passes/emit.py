@@ -18,7 +18,7 @@ from passpilot.plugin.compile import (
     unset_options,
     whole_remarks,
 )
-from passpilot.plugin.module import checked_module, utf8
+from passpilot.plugin.module import checked_module
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,8 +81,7 @@ def emit(
     several, flags = as_advisors("emit", advisors), list[str]()
     with ExitStack() as stack:
         if decisions:
-            path = utf8("emit: decisions", decisions)
-            flags += unset_options(_core.decided_options(path, module.source_file))
+            flags += unset_options(_core.decided_options(decisions, module.source_file))
         if policy:
             from passpilot.passes.policy import ChosenPolicy
 

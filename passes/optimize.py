@@ -12,7 +12,7 @@ from passpilot.passes.python.pipeline_text import bind, raise_failure, with_sugg
 from passpilot.plugin import _core
 from passpilot.plugin.compile import NO_REMARKS, PLAIN, deadline_of, whole_remarks
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.module import checked_module, utf8
+from passpilot.plugin.module import checked_module
 from passpilot.plugin.origin import warn_user
 from passpilot.plugin.toolchain import LEVELS
 
@@ -79,10 +79,10 @@ def optimize(
         Error: an advisor failed and its `on_error` is ``fail``.
     """
     checked_module("optimize", module)
-    text = utf8("optimize: pipeline", _pipeline_text(pipeline))
+    text = _pipeline_text(pipeline)
     wanted = _core_options(options, at)
     wanted.cpu, wanted.features, wanted.verify = mcpu, mattr, verify
-    wanted.remarks, wanted.decisions = remarks.core, utf8("optimize: decisions", decisions)
+    wanted.remarks, wanted.decisions = remarks.core, decisions
     with ExitStack() as stack:
         several = _advisors(module, wanted, advisors, policy, stack)
         _run(module, text, wanted, several, deadline_of("optimize", isolated, deadline))
@@ -91,10 +91,7 @@ def optimize(
 def _core_options(options: PipelineOptions, at: Mapping[str, str]) -> _core.PipelineOptions:
     """The core's options for the rarer flags, and for pipelines at extension points."""
     wanted = _core.PipelineOptions()
-    wanted.at = [
-        (utf8("optimize: at", point), utf8(f"optimize: pipeline at {point!r}", text))
-        for point, text in at.items()
-    ]
+    wanted.at = list(at.items())
     wanted.aa_pipeline, wanted.debug_pass_manager = options.aa_pipeline, options.debug_pass_manager
     wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
     wanted.as_clang = options.as_clang

@@ -10,7 +10,6 @@ from passpilot.features.catalogue import emit_points
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, RunnerSpecError
 from passpilot.plugin.failures import shown
-from passpilot.plugin.module import utf8
 from passpilot.runners.policy.prepare import policy_record
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class ChosenPolicy:
             Error: there is no such policy or recipe, it is for another LLVM, or it has a pass that no
                 policy may name.
         """
-        record = policy_record(utf8(f"{function}: policy", spec))
+        record = policy_record(spec)
         recipe = record.recipe(spec)
         late = emit_points()
         runners = {

@@ -636,7 +636,7 @@ class NativeRunner:
 
     def switch_context(self, name: str) -> None: ...
 
-def read_decisions(path: bytes) -> list[tuple[bytes, list[tuple[bytes, bytes, int, bool, int]], bytes, list[str], list[tuple[bytes, list[str]]], list[bytes]]]:
+def read_decisions(path: str) -> list[tuple[str, list[tuple[str, str, int, bool, int]], str, list[str], list[tuple[str, list[str]]], list[str]]]:
     """
     The units of a decision file: their names, decisions about calls, pipelines, options, decisions about functions, and hashes.
     """
@@ -658,7 +658,7 @@ class PolicyRecipe:
 
 class PolicyRecord:
     @staticmethod
-    def parse(text: bytes) -> PolicyRecord | None: ...
+    def parse(text: str) -> PolicyRecord | None: ...
 
     @staticmethod
     def find(spec: str, plugin: str) -> PolicyRecord | None: ...

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import OutputFile, check_output
-from passpilot.plugin.module import utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -128,10 +127,9 @@ def llvm_options(arguments: Sequence[str], *, forget: Sequence[str] = ()) -> Non
     Raises:
         InputError: LLVM refuses an option, or another thread compiles and reads the options.
     """
-    flags, forgotten = ([utf8("LLVM option", text) for text in texts] for texts in (arguments, forget))
-    _core.parse_options(flags, forgotten)
-    _SET.difference_update(map(_name, forgotten))
-    _SET.update(map(_name, flags))
+    _core.parse_options(list(arguments), list(forget))
+    _SET.difference_update(map(_name, forget))
+    _SET.update(map(_name, arguments))
 
 
 _SET: Final[set[str]] = set()

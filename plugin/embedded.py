@@ -23,7 +23,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from passpilot.plugin.errors import Error
-from passpilot.plugin.failures import headline
+from passpilot.plugin.failures import headline, utf8
 from passpilot.plugin.load import load_file
 
 if TYPE_CHECKING:
@@ -52,17 +52,9 @@ class Teller:
 
     def __call__(self, kind: str, text: str, place: tuple[str, int, int] = ("", 0, 0)) -> None:
         """Pass a message of a kind: ``error``, ``warning``, or another that the library expects."""
-        data = _bytes_of(text)
+        data = utf8(text)
         file, line, column = place
         self._tell(self._address, kind.encode(), data, len(data), os.fsencode(file), line, column)
-
-
-def _bytes_of(text: str) -> bytes:
-    """The text in UTF-8; bytes that were none of UTF-8 stay, other surrogates become escapes."""
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "backslashreplace")
 
 
 def load(files: bytes) -> None:
@@ -126,6 +118,8 @@ def trace(error: BaseException) -> None:
 
 def fill(address: int, tell: Tell, functions: Sequence[Function]) -> None:
     """Write C pointers to the functions into the struct at `address`; a function gets a teller first."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names need not be UTF-8
+        sys.stdout.reconfigure(errors="surrogateescape")
     table = (c_void_p * len(functions)).from_address(address)
     for index, (function, result, arguments) in enumerate(functions):
         telling = _telling(function, 0 if result else None, tell)

@@ -21,19 +21,19 @@ def headline(error: BaseException) -> str:
         text = " ".join(str(error).splitlines())
     except Exception as second:  # noqa: BLE001  (a broken __str__ must not hide the error)
         text = f"(its text cannot be read: {type(second).__name__})"
-    return _printable(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+    return printable(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
 def describe_exception(error: BaseException) -> str:
     """Type, text, and ``file:line`` of the innermost frame of the user's own code, on one line."""
     place = error_place(error)
-    return f"{headline(error)} ({_printable(place)})" if place else headline(error)
+    return f"{headline(error)} ({printable(place)})" if place else headline(error)
 
 
 def describe_failure(error: BaseException) -> str:
     """The text of an error that passpilot raised; for other exceptions, type, text and place."""
     own = isinstance(error, Error) and not error_place(error, own_only=True)
-    return _printable(str(error)) if own else describe_exception(error)
+    return printable(str(error)) if own else describe_exception(error)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -54,9 +54,24 @@ def for_terminal(text: str) -> str:
     text = shown(text)
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(c if c.isprintable() else _escape(c) for c in text)
 
 
-def _printable(text: str) -> str:
-    """The text without surrogates, which UTF-8 cannot hold."""
-    return text.encode("utf-8", "backslashreplace").decode()
+def printable(text: str) -> str:
+    """The text with escapes such as ``\\xff`` for bytes that are not UTF-8."""
+    return "".join(_escape(c) if "\ud800" <= c <= "\udfff" else c for c in text)
+
+
+def utf8(text: str) -> bytes:
+    """The text in UTF-8. Bytes that were not UTF-8 stay as they were; other surrogates become escapes."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace")
+
+
+def _escape(character: str) -> str:
+    """An escape of Python; that of the byte for one that is not UTF-8."""
+    if "\udc80" <= character <= "\udcff":
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return character.encode("unicode_escape").decode()

@@ -23,6 +23,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.failures import utf8
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -198,7 +199,7 @@ def is_inner(name: str) -> bool:
     return bool(name) and not name.startswith("/") and "\0" not in name and ".." not in name.split("/")
 
 
-def write_file(path: str, data: bytes) -> None:
+def write_file(path: str, data: bytes | str) -> None:
     """Write `data` to `path` (``-``: standard output), whole or not at all.
 
     Raises:
@@ -207,7 +208,7 @@ def write_file(path: str, data: bytes) -> None:
     write_files({path: data})
 
 
-def write_files(contents: Mapping[str, bytes]) -> None:
+def write_files(contents: Mapping[str, bytes | str]) -> None:
     """Write several files as `write_file` does; no file appears before all are complete.
 
     Raises:
@@ -218,7 +219,7 @@ def write_files(contents: Mapping[str, bytes]) -> None:
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(OutputFile(path)) for path in contents]
         for file, data in zip(files, contents.values(), strict=True):
-            file.write(data)
+            file.write(utf8(data) if isinstance(data, str) else data)
 
 
 def make_folder(path: str) -> None:

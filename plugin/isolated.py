@@ -251,7 +251,7 @@ class _IsolatedCall:
 
     def _raise_death(self) -> NoReturn:
         """Raise the error that says how the child died."""
-        words = " ".join(os.pread(self._words, 1 << 16, 0).decode("utf-8", "replace").split())
+        words = " ".join(os.pread(self._words, 1 << 16, 0).decode("utf-8", "surrogateescape").split())
         if words:
             raise CompilationError(f"{self._who}: expected it to succeed, got a fatal error of LLVM: {words}")
         how = "an end without an answer"

@@ -66,7 +66,7 @@ class Module(ModuleIR):
         options.verify, options.strip_debug = verify, strip_debug
         options.discard_value_names, options.for_codegen = discard_value_names, for_codegen
         if isinstance(source, (str, os.PathLike)):
-            return cls(_core.Module.from_file(utf8("Module.read", os.fspath(source)), options))
+            return cls(_core.Module.from_file(os.fspath(source), options))
         data, found = _bytes_of(source)
         return cls(_core.Module.from_memory(data, name or found, options))
 
@@ -95,7 +95,7 @@ class Module(ModuleIR):
             raise InputError(f"{self.name}: expected a module that verifies, got: {complaints}")
 
     def __str__(self) -> str:
-        return self._core.assembly().decode("utf-8", "replace")
+        return self._core.assembly().decode("utf-8", "surrogateescape")
 
     def __repr__(self) -> str:
         return f"<Module {self.name!r} {self.triple}>"
@@ -139,15 +139,6 @@ def checked_module(function: str, module: object) -> Module:
     elif type(module).__module__.partition(".")[0] == "llvmlite":
         got, hint = "a module of llvmlite", f"use passpilot.llvmlite.{function}"
     raise InputError(f"{function}: expected a passpilot.Module, got {got}; {hint}")
-
-
-def utf8(what: str, text: str) -> str:
-    """The text, checked to be UTF-8 for the core: Python keeps other bytes of a command line as escapes."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(f"{what}: expected UTF-8, got {text!r}; rename it") from error
-    return text
 
 
 def _bytes_of(source: object) -> tuple[bytes, str]:

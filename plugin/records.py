@@ -102,7 +102,7 @@ def read_input(path: str | os.PathLike[str], expected: str) -> bytes:
 
 def _parsed(data: bytes | str, parse: Callable[[str], object], what: str, kind: type[Error]) -> object:
     try:
-        return parse(data if isinstance(data, str) else data.decode())
+        return parse(data if isinstance(data, str) else data.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError, OverflowError) as error:
         got = (
             f"nesting of more than {_DEEPEST} levels"

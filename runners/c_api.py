@@ -166,7 +166,7 @@ def _evaluate(tell: Teller, handle: int) -> bool:
 
 
 def _switch_context(tell: Teller, handle: int, name: bytes) -> None:
-    _succeeds(tell, partial(_RUNNERS[handle].runner.switch_context, name.decode("utf-8", "replace")))
+    _succeeds(tell, partial(_RUNNERS[handle].runner.switch_context, name.decode("utf-8", "surrogateescape")))
 
 
 def _succeeds(tell: Teller, call: Callable[[], None]) -> bool:

@@ -20,7 +20,7 @@ from google.protobuf.message import DecodeError
 
 from passpilot.features.point import Point
 from passpilot.plugin.errors import PeerError, RunnerSpecError, UsageError
-from passpilot.plugin.failures import for_terminal, shown
+from passpilot.plugin.failures import for_terminal, printable, shown
 from passpilot.runners.base import Frame, Host, Runner, Tensor
 from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Question
@@ -125,7 +125,7 @@ class GrpcRunner(RemoteRunner):
 
     def switch_context(self, name: str) -> None:
         """Send the context to the server; raises what `evaluate` raises."""
-        question = Question(context=wire.text_message(name).decode()).SerializeToString()
+        question = Question(context=wire.text_message(printable(name)).decode()).SerializeToString()
 
         def switch(_deadline: float) -> None:
             data = self._exchange(question)

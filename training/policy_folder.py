@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from passpilot.features.point import find_point
+from passpilot.plugin.failures import utf8
 from passpilot.plugin.files import read_regular, write_files
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.policy.bundle import FILE, features_digest, read_bundle
@@ -87,8 +88,8 @@ def write_policy(
         lines += [f"options = [{', '.join(map(_quoted, recipe.options))}]"] * bool(recipe.options)
         for point, row in recipe.points.items():
             lines += [f"[recipes.points.{point}]", *_rows(point, row, files)]
-    files["card.md"] = _card(text, files).encode()
-    files[FILE] = "".join(f"{line}\n" for line in lines).encode()
+    files["card.md"] = utf8(_card(text, files))
+    files[FILE] = utf8("".join(f"{line}\n" for line in lines))
     os.makedirs(folder, exist_ok=True)
     write_files({os.path.join(folder, name): data for name, data in files.items()})
     return read_bundle(os.path.realpath(folder), folder)

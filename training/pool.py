@@ -114,7 +114,7 @@ def obituary(process: subprocess.Popen[bytes], output: IO[bytes]) -> str:
     code = process.wait()
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     output.seek(max(0, os.fstat(output.fileno()).st_size - _TAIL))
-    tail = " ".join(output.read().decode("utf-8", "replace").split())
+    tail = " ".join(output.read().decode("utf-8", "surrogateescape").split())
     msg = f"compiler: expected it to finish, got its death by {how}"
     return f"{msg}: ...{tail}" if tail else msg
 

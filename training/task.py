@@ -129,7 +129,7 @@ class Task:
 
 def _check_defined(module: Module, function: str) -> None:
     names = re.findall(rb'^define [^@\n]*@(?:"([^"\n]*)"|([\w.$-]+))\(', module.assembly(), re.MULTILINE)
-    defined = [(quoted or plain).decode("utf-8", "replace") for quoted, plain in names]
+    defined = [(quoted or plain).decode("utf-8", "surrogateescape") for quoted, plain in names]
     if function not in defined:
         some = ", ".join(defined[:5]) + (", ..." if len(defined) > 5 else "")
         raise InputError(f"function: expected one that the module defines ({some}), got {function!r}")

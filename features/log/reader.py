@@ -15,8 +15,8 @@ In passpilot's logs the last feature is the advice, and the one before it LLVM's
 passpilot adds `caller`, `callee` and `location` to LLVM's format and leaves out what is unknown. Logs of
 register allocation have `"register":"%12"` instead, and the function as context; an eviction also has the
 physical registers of its columns, `"registers":"rax rcx"`. MLGO's readers look only at
-`observation`. Names in LLVM need not be UTF-8, so the writer escapes each byte above ASCII; this reader turns
-such escapes back into UTF-8.
+`observation`. Names in LLVM need not be UTF-8: other bytes are surrogate escapes, in JSON and in what this
+reader returns.
 
 Source: llvm/Analysis/Utils/TrainingLogger.h.
 """
@@ -271,7 +271,7 @@ class Event:
         value = self.fields.get(key, default)
         if not isinstance(value, str):
             raise self.error(f"a line with {key!r} and its text")
-        return value if value.isascii() else _as_utf8(value)
+        return value
 
     def error(self, expected: str) -> LogError:
         """An error at this line."""
@@ -354,7 +354,7 @@ def parse_line(line: bytes) -> dict[str, object]:
         FeatureError: the line is not a JSON object; its text says what was expected.
     """
     try:
-        fields = parse_json(line.decode(errors="replace"), "line")
+        fields = parse_json(line.decode("utf-8", "surrogateescape"), "line")
     except InputError as error:
         raise FeatureError("a line of JSON") from error
     if not isinstance(fields, dict):
@@ -376,14 +376,6 @@ def parse_specs(header: dict[str, object], other: str) -> tuple[tuple[TensorSpec
     if last is not None:
         by_name((*specs, last))
     return specs, last
-
-
-def _as_utf8(text: str) -> str:
-    """Undoes the writer's escapes of single bytes; other text stays unchanged."""
-    try:
-        return text.encode("latin-1").decode()
-    except UnicodeError:
-        return text
 
 
 def _malformed(path: Path, offset: int, expected: str, got: str) -> LogError:

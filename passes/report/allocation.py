@@ -114,7 +114,7 @@ def _cycles(
     wanted.filetype, wanted.frequencies, wanted.asm_verbose = file_type("asm"), True, True
     emitted = generate(module, wanted, advisors)
     flags = [f"-mtriple={triple}", *processor_flags(triple, llvm)]
-    return block_throughput(emitted.code.decode("utf-8", "replace"), flags, emitted.frequencies)
+    return block_throughput(emitted.code.decode("utf-8", "surrogateescape"), flags, emitted.frequencies)
 
 
 def processor_flags(triple: str, llvm: Sequence[str]) -> list[str]:

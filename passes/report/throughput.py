@@ -95,7 +95,12 @@ def _regions(assembly: str, flags: Sequence[str]) -> list[dict[str, dict[str, fl
     command = [program, *flags, *views, "-skip-unsupported-instructions=any"]
     try:
         done = subprocess.run(
-            command, input=assembly, capture_output=True, text=True, timeout=DEADLINE, check=False
+            command,
+            input=assembly,
+            capture_output=True,
+            errors="surrogateescape",
+            timeout=DEADLINE,
+            check=False,
         )
         regions: list[dict[str, dict[str, float]]] = json.loads(done.stdout)["CodeRegions"]
     except subprocess.TimeoutExpired:

@@ -117,7 +117,7 @@ def link(code: bytes) -> bytes:
         try:
             source.write_bytes(code)
             done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", timeout=_LINK_SECONDS, check=False
+                command, capture_output=True, errors="surrogateescape", timeout=_LINK_SECONDS, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             msg = f"aot: expected {linker} to link, got: {error}; use -o policy.o, or set TMPDIR"

@@ -167,4 +167,4 @@ def pipe_runner(target: str, options: dict[str, str], point: Point, timeout: flo
 
 def _line(row: dict[str, object]) -> bytes:
     text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace") + b"\n"
+    return text.encode("utf-8", "backslashreplace") + b"\n"  # which JSON takes for surrogates

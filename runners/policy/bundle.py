@@ -292,7 +292,7 @@ class _BundleReader:
         except OSError as error:
             raise self.wrong(f"a folder with {FILE}", f"{error.strerror}") from error
         table = parse_toml(data, f"{self._who}: {FILE}")
-        self._text = data.decode()
+        self._text = data.decode("utf-8", "surrogateescape")
         self._check_keys(table, _KEYS, FILE)
         if missing := [key for key in _NEEDED if key not in table]:
             raise self.wrong(f"the keys {', '.join(_NEEDED)} in {FILE}", f"none of {', '.join(missing)}")

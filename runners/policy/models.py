@@ -19,6 +19,7 @@ from urllib.parse import parse_qs
 
 from passpilot.plugin.errors import Error, InputError, ModelError
 from passpilot.plugin.extras import EXTRAS, install
+from passpilot.plugin.failures import utf8
 from passpilot.plugin.files import read_regular, write_file, write_files
 from passpilot.plugin.origin import warn_user
 from passpilot.plugin.version import MAJOR
@@ -122,7 +123,7 @@ def _file(point: str, row: PointPolicy, data: bytes) -> str:
 
     architecture = _core.processor("generic")[0].partition("-")[0]
     parts = (passpilot.__version__, str(MAJOR), architecture, point, row.options)
-    digest = hashlib.sha256("\0".join(parts).encode())
+    digest = hashlib.sha256(utf8("\0".join(parts)))
     digest.update(data)
     return f"{point}-{digest.hexdigest()[:32]}.so"
 

@@ -30,7 +30,7 @@ def policy_record(spec: str) -> _core.PolicyRecord:
     """
     if found := _core.PolicyRecord.find(spec, plugin_folder()):
         return found
-    record = _core.PolicyRecord.parse(prepare_policy(spec).encode("utf-8", "surrogateescape"))
+    record = _core.PolicyRecord.parse(prepare_policy(spec))
     assert record is not None, "it is one of ours"
     return record
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from google.protobuf.json_format import MessageToJson, Parse
 
 from passpilot.plugin.errors import UsageError
+from passpilot.plugin.failures import printable
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Failure, Hello, Question
 
@@ -116,7 +117,7 @@ class AdviceCode:
 
 def failure(error: str, kind: str) -> bytes:
     """The answer that reports an error of the class `kind`."""
-    text = wire.text_message(error or "error").decode()
+    text = wire.text_message(printable(error or "error")).decode()
     return Answer(failure=Failure(error=text, kind=kind)).SerializeToString()
 
 

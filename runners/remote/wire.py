@@ -33,7 +33,7 @@ from passpilot.features.point import Point, find_point, point_names
 from passpilot.features.spec import TensorSpec, layout, parse_table
 from passpilot.plugin import errors
 from passpilot.plugin.errors import Error, InputError, PeerError
-from passpilot.plugin.failures import for_terminal
+from passpilot.plugin.failures import for_terminal, utf8
 from passpilot.plugin.records import parse_json
 
 VERSION: Final = 1
@@ -181,5 +181,6 @@ def _refuse(who: str, line: bytes) -> NoReturn:
 
 
 def text_message(text: str) -> bytes:
-    """Encode a text as UTF-8 of at most `MAX_TEXT` bytes, cut between characters."""
-    return text.encode("utf-8", "replace")[:MAX_TEXT].decode("utf-8", "ignore").encode()
+    """Encode a text as UTF-8 of at most `MAX_TEXT` bytes; a longer one is cut between characters."""
+    data = utf8(text)
+    return data if len(data) <= MAX_TEXT else data[:MAX_TEXT].decode("utf-8", "ignore").encode()

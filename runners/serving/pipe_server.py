@@ -167,9 +167,9 @@ class PipeSession:
         )
         if size > wire.MAX_TEXT:
             self._give_up(f"expected a name of at most {wire.MAX_TEXT} bytes, got {size}")
-        name = self._channel.read(size, self._deadline(), "the name of a context").decode("utf-8", "replace")
+        name = self._channel.read(size, self._deadline(), "the name of a context")
         try:
-            self._runner.switch_context(name)
+            self._runner.switch_context(name.decode("utf-8", "surrogateescape"))
         except BaseException as error:  # noqa: BLE001  (sent to the compiler)
             self._fail(error)
         else:

@@ -76,8 +76,8 @@ def test_our_own_errors_out_of_the_users_code_have_both() -> None:
 
 
 def test_what_utf_8_cannot_hold_is_escaped() -> None:
-    assert describe_exception(ValueError("a\udc80")) == "ValueError: a\\udc80"
-    assert describe_failure(InputError("a\udc80")) == "a\\udc80"
+    assert describe_exception(ValueError("a\udc80")) == "ValueError: a\\x80"
+    assert describe_failure(InputError("a\udc80")) == "a\\x80"
 
 
 SOURCE = """

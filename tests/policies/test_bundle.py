@@ -168,12 +168,6 @@ def test_a_recipe_does_not_repeat_the_level(level: str, tmp_path: Path) -> None:
         assert made.recipes[0].pipeline == pipeline
 
 
-def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_bytes(b'name = "\xff"')
-    with pytest.raises(InputError, match=r"policy.toml: expected TOML, got other text: 'utf-8' codec"):
-        read_bundle(str(tmp_path), str(tmp_path))
-
-
 def test_the_largest_model(folder: Path) -> None:
     os.truncate(folder / "m.onnx", LARGEST)
     assert read(folder, WHOLE).models

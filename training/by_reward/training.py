@@ -13,6 +13,7 @@ import numpy as np
 
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.failures import utf8
 from passpilot.training.by_reward.trials import TrialModule, Trials
 from passpilot.training.data.collection import collect, loose_modules
 from passpilot.training.data.gather import Teaching
@@ -126,7 +127,7 @@ class RewardTraining(Training):
 
     def _key(self) -> str:
         """A hash of the method, the settings and the modules."""
-        digest = hashlib.sha256(f"{self._method}\n{toml_text(self._settings)}".encode())
+        digest = hashlib.sha256(utf8(f"{self._method}\n{toml_text(self._settings)}"))
         for modules in self._parts.values():
             for module in modules:
                 digest.update(hashlib.sha256(module.code).digest())

@@ -61,7 +61,7 @@ class CompileCommand:
 
 
 def read_commands(file: str) -> list[CompileCommand]:
-    """The entries of a file that compile something.
+    """The entries of a file that compile something; their relative folders are in the file's folder.
 
     Raises:
         InputError: the file cannot be read, or is wrong.
@@ -69,7 +69,8 @@ def read_commands(file: str) -> list[CompileCommand]:
     value = read_json(file)
     if not isinstance(value, list):
         raise InputError(f"{file}: expected a JSON array of commands, got another value")
-    return [_command(entry, f"{file}: [{number}]") for number, entry in enumerate(value)]
+    folder = os.path.dirname(os.path.abspath(file))
+    return [_command(entry, f"{file}: [{number}]", folder) for number, entry in enumerate(value)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class _Entry:
     output: str = ""
 
 
-def _command(value: object, where: str) -> CompileCommand:
+def _command(value: object, where: str, folder: str) -> CompileCommand:
     entry = typed_record(value, _Entry, where)
     try:
         words = entry.arguments or tuple(shlex.split(entry.command))
@@ -92,11 +93,12 @@ def _command(value: object, where: str) -> CompileCommand:
     if not words:
         raise InputError(f"{where}: expected command or arguments, got none")
     output = value_of(words, "-o") or entry.output
+    directory = os.path.join(folder, entry.directory)
     return CompileCommand(
-        entry.directory,
+        directory,
         words,
-        os.path.join(entry.directory, entry.file),
-        os.path.join(entry.directory, output) if output else "",
+        os.path.join(directory, entry.file),
+        os.path.join(directory, output) if output else "",
     )
 
 

@@ -7,6 +7,7 @@ import hashlib
 from typing import Final
 
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.failures import utf8
 
 BITCODE: Final = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 """How bitcode begins, plain and wrapped."""
@@ -37,7 +38,7 @@ def code_hash(data: bytes) -> str:
     try:
         for name, flags, code in _core.object_sections(data) if elf_type(data) else ():
             if flags & _EXECUTABLE:
-                digest.update(b"%s\0%d\0" % (name.encode("utf-8", "surrogateescape"), len(code)))
+                digest.update(b"%s\0%d\0" % (utf8(name), len(code)))
                 digest.update(code)
     except InputError:
         return ""

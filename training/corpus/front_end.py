@@ -140,7 +140,7 @@ class FrontEnd:
 
 def failure(code: int, stderr: bytes) -> str:
     """How clang failed: its first error, or its exit code."""
-    lines = stderr.decode("utf-8", "replace").splitlines()
+    lines = stderr.decode("utf-8", "surrogateescape").splitlines()
     said = next((line for line in lines if "error:" in line), lines[-1] if lines else "")
     return said.strip() or (f"signal {-code}" if code < 0 else f"exit code {code}")
 

@@ -345,7 +345,7 @@ def _program_value(program: CorpusProgram) -> dict[str, object]:
 
 
 def _write_json(path: Path, value: object) -> None:
-    write_file(os.fspath(path), (json.dumps(value, indent=1) + "\n").encode())
+    write_file(os.fspath(path), json.dumps(value, indent=1) + "\n")
 
 
 def _copy(source: Path, target: str) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.failures import utf8
 from passpilot.plugin.records import read_toml, typed_record
 from passpilot.training.corpus.layout import Corpus
 
@@ -100,7 +101,7 @@ def partition(
             chosen[parts.pop()] += group
         else:
             free.append(group)
-    free.sort(key=lambda group: hashlib.sha256(f"{seed}:{group[0]}".encode()).digest())
+    free.sort(key=lambda group: hashlib.sha256(utf8(f"{seed}:{group[0]}")).digest())
     wanted = {part: share for part, share in zip(PARTS, shares, strict=True) if share}
     for group in free:
         emptiest = min(wanted, key=lambda part: len(chosen[part]) / wanted[part])

@@ -348,4 +348,4 @@ def write_description(folder: str, collected: Collected, command: str, teachers:
         "programs": {name: asdict(program) for name, program in collected.programs.items()},
         "left_out": collected.problems,
     }
-    write_file(os.path.join(folder, DESCRIPTION), (json.dumps(value, indent=1) + "\n").encode())
+    write_file(os.path.join(folder, DESCRIPTION), json.dumps(value, indent=1) + "\n")

@@ -20,6 +20,7 @@ import numpy as np
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import FeatureError, InputError
 from passpilot.plugin.extras import needs
+from passpilot.plugin.failures import printable
 from passpilot.plugin.files import write_file
 from passpilot.plugin.records import parse_json
 
@@ -293,7 +294,7 @@ def _columns(rows: DecisionRows) -> list[pa.Array]:
         columns.append(flat if spec.size == 1 else pa.FixedSizeListArray.from_arrays(flat, spec.size))
     for name in TEXTS:
         text = rows.texts[name]
-        words = pa.array([word.encode("utf-8", "replace").decode() for word in text.words], pa.string())
+        words = pa.array(list(map(printable, text.words)), pa.string())
         columns.append(pa.DictionaryArray.from_arrays(pa.array(text.codes), words))
     columns.append(pa.array(rows.gains))
     return columns

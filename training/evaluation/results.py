@@ -162,7 +162,7 @@ class EvaluationResult:
             InputError: it cannot be written.
         """
         text = json.dumps(self.to_json(complete=complete), indent=1, allow_nan=False)
-        write_file(path, (text + "\n").encode())
+        write_file(path, text + "\n")
 
     def take_up(self, path: str) -> None:
         """Take the programs without errors from an earlier result of the same evaluation.

@@ -57,7 +57,7 @@ class Curve:
             if math.isfinite(value):
                 self._writer.add_scalar(name, value, int(step))
         self._writer.flush()
-        write_file(os.path.join(self._folder, CSV), table_text(self.rows).encode())
+        write_file(os.path.join(self._folder, CSV), table_text(self.rows))
 
     def close(self, title: str, charts: Sequence[Sequence[str]]) -> None:
         """Write the plot, with a chart for every group of names, and close the files.
@@ -67,7 +67,7 @@ class Curve:
         """
         self._writer.close()
         if self.rows:
-            write_file(os.path.join(self._folder, PLOT), plot(title, self.rows, charts).encode())
+            write_file(os.path.join(self._folder, PLOT), plot(title, self.rows, charts))
 
 
 def table_text(rows: Sequence[Mapping[str, float]]) -> str:

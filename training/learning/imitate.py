@@ -14,6 +14,7 @@ import numpy as np
 
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import InputError, PasspilotWarning
+from passpilot.plugin.failures import utf8
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
 from passpilot.training.data.matrix import Arrangement, Examples
@@ -139,7 +140,7 @@ class Imitation(Training):
 
     def _key(self) -> str:
         """A hash of the settings and the data."""
-        digest = hashlib.sha256(toml_text(self._settings).encode())
+        digest = hashlib.sha256(utf8(toml_text(self._settings)))
         for shards in self._shards.values():
             for file in shards.files:
                 digest.update(hashlib.sha256(file.read_bytes()).digest())
@@ -190,7 +191,7 @@ class Imitation(Training):
         check = self._exported("imitation", self._learner, self._scaling, list(self._parts.values()))
         if isinstance(self._learner, NetworkLearner):
             text = json.dumps(self._learner.statistics.to_json(), indent=1) + "\n"
-            write_file(os.path.join(self.folder, STATISTICS), text.encode())
+            write_file(os.path.join(self.folder, STATISTICS), text)
         return TrainedModel(
             folder=self.folder,
             point=self._point.name,

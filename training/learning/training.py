@@ -159,8 +159,8 @@ class Training(ABC):
         self._train()
         self._curve.close(self._title(), self.charts)
         trained = self._finished()
-        write_file(os.path.join(self.folder, SETTINGS), toml_text(self._settings).encode())
-        write_file(os.path.join(self.folder, CARD), self._card(trained, self._command).encode())
+        write_file(os.path.join(self.folder, SETTINGS), toml_text(self._settings))
+        write_file(os.path.join(self.folder, CARD), self._card(trained, self._command))
         return trained
 
     def _add(self, row: Mapping[str, float]) -> None:
@@ -186,7 +186,7 @@ class Training(ABC):
         check = check_export(data, model, scaling, parts, seed)
         write_file(os.path.join(self.folder, MODEL), data)
         if isinstance(model, DecisionNetwork):
-            write_file(os.path.join(self.folder, WEIGHTS), model.to_json().encode())
+            write_file(os.path.join(self.folder, WEIGHTS), model.to_json())
         return check
 
     @property

@@ -149,7 +149,7 @@ class FittedSize:
         for (section, key), vector in zip(_core.ir2vec_entities(), self.vectors, strict=True):
             sections.setdefault(section, {})[key] = [float(value) for value in vector]
         text = json.dumps(sections, indent=None, separators=(",", ":")).replace("],", "],\n")
-        write_file(os.path.join(folder, VOCABULARY), (text + "\n").encode())
+        write_file(os.path.join(folder, VOCABULARY), text + "\n")
         write_file(os.path.join(folder, HEAD), self.head().SerializeToString())
 
     def head(self) -> onnx.ModelProto:

@@ -125,7 +125,7 @@ class NativeSizeTraining:
             for part, functions in rows.items()
             if len(np.unique(functions.sizes)) > 1  # there is a variance
         }
-        write_file(os.path.join(folder, CARD), self._card(command).encode())
+        write_file(os.path.join(folder, CARD), self._card(command))
         return self.accuracy
 
     def _gathered(self, step: Callable[[], None]) -> dict[str, FunctionRows]:

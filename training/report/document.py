@@ -13,10 +13,13 @@ import gzip
 import hashlib
 import html
 import json
+import re
 from importlib.metadata import version
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.failures import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +52,7 @@ def page(title: str, data: Mapping[str, object]) -> bytes:
     script, style = script_text(), _part("style.css")
     policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'"
     text = Template(_part("page.html")).substitute(
-        title=html.escape(title),
+        title=html.escape(printable(title)),
         version=version("passpilot"),
         policy=policy,
         style=style,
@@ -70,8 +73,9 @@ def _part(name: str) -> str:
 
 
 def _packed(data: Mapping[str, object]) -> str:
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    shown = re.sub("[\ud800-\udfff]", lambda odd: "\\" + printable(odd[0]), text)
+    return base64.b64encode(gzip.compress(shown.encode(), mtime=0)).decode()
 
 
 def _hash(text: str) -> str:

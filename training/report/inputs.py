@@ -132,11 +132,10 @@ class Report:
 
     def to_json(self) -> dict[str, object]:
         """The data of the page."""
-        texts = [_shown(text) for text in self._strings]
         return {
             "about": self._about(),
-            "strings": texts,
-            "demangled": demangled({*texts, *self._function_names()}),
+            "strings": list(self._strings),
+            "demangled": demangled({*self._strings, *self._function_names()}),
             "runs": [run.to_json() for run in (*self._logged, *self._decided)],
             "evaluations": self._evaluations,
             "tunes": self._searches(),
@@ -181,11 +180,6 @@ _KINDS: Final = (
     "a decision log, a decision file, or the JSON of `passpilot tune --result`, `passpilot eval` or "
     "`passpilot llc --report`"
 )
-
-
-def _shown(text: str) -> str:
-    """A name whose bytes are not UTF-8, with marks in their places: JSON has no others."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _json_of(path: str) -> Json:

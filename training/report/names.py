@@ -7,6 +7,8 @@ import ctypes
 from functools import cache
 from typing import TYPE_CHECKING
 
+from passpilot.plugin.failures import utf8
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -36,10 +38,10 @@ def _demangler() -> Callable[[str], str] | None:
     def demangle(name: str) -> str:
         base, dot, suffix = name.partition(".")  # of copies that LLVM made, such as `.llvm.123` and `.cold`
         status = ctypes.c_int()
-        address = function(base.encode("utf-8", "replace"), None, None, ctypes.byref(status))
+        address = function(utf8(base), None, None, ctypes.byref(status))
         if not address:
             return ""
-        text = ctypes.string_at(address).decode("utf-8", "replace")
+        text = ctypes.string_at(address).decode("utf-8", "surrogateescape")
         free(address)
         return f"{text} [{dot}{suffix}]" if dot else text
 

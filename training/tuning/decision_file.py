@@ -6,7 +6,6 @@ The grammar is in plugin/native/runtime/decision_file.h, whose reader is that of
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -89,7 +88,7 @@ def write_decisions(path: str, units: Sequence[UnitDecisions], notes: Sequence[s
             f"searched {' '.join(hashes[first : first + PER_LINE])}"
             for first in range(0, len(hashes), PER_LINE)
         ]
-    write_file(path, ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
+    write_file(path, "\n".join(lines) + "\n")
 
 
 def read_decisions(path: str) -> list[UnitDecisions]:
@@ -101,26 +100,18 @@ def read_decisions(path: str) -> list[UnitDecisions]:
     """
     return [
         UnitDecisions(
-            _text(name),
-            {CallKey(_text(caller), _text(callee), number): yes for caller, callee, number, yes, _ in calls},
-            _text(pipeline),
+            name,
+            {CallKey(caller, callee, number): yes for caller, callee, number, yes, _ in calls},
+            pipeline,
             options,
-            {_text(function): tuple(words) for function, words in functions},
-            {
-                CallKey(_text(caller), _text(callee), number): size
-                for caller, callee, number, _, size in calls
-                if size
-            },
-            frozenset(map(_text, searched)),
+            {function: tuple(words) for function, words in functions},
+            {CallKey(caller, callee, number): size for caller, callee, number, _, size in calls if size},
+            frozenset(searched),
         )
-        for name, calls, pipeline, options, functions, searched in _core.read_decisions(os.fsencode(path))
+        for name, calls, pipeline, options, functions, searched in _core.read_decisions(path)
     ]
 
 
 def _escaped(name: str) -> str:
     text = name.encode("utf-8", "surrogateescape").decode("latin-1")
     return _ODD.sub(lambda odd: f"%{ord(odd[0]):02X}", text)
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")

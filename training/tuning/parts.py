@@ -68,9 +68,7 @@ def mca_cycles(module: Module, wanted: _core.EmitOptions) -> dict[str, float]:
     if wanted.cpu:
         command.append(f"-mcpu={wanted.cpu}")
     try:
-        done = subprocess.run(
-            command, input=text, capture_output=True, text=True, errors="surrogateescape", check=False
-        )
+        done = subprocess.run(command, input=text, capture_output=True, errors="surrogateescape", check=False)
     except OSError as error:
         install = f"sudo apt-get install llvm-{MAJOR}"
         raise InputError(f"reward mca: expected {tool} on the PATH, got none; {install}") from error

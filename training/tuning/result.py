@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from passpilot.plugin.failures import utf8
 from passpilot.plugin.files import write_file
 from passpilot.training.tuning.decision_file import UnitDecisions, write_decisions
 from passpilot.training.tuning.influence import component_sizes, components
@@ -122,7 +123,7 @@ class TuneResult:
 
     def save_table(self, path: str) -> None:
         """Write the search as JSON, for `passpilot report`."""
-        write_file(path, (json.dumps(self.table) + "\n").encode("utf-8", "surrogateescape"))
+        write_file(path, json.dumps(self.table) + "\n")
 
     def __repr__(self) -> str:
         ratio = self.best / self.start if self.start else 1.0
@@ -135,7 +136,7 @@ class TuneResult:
 
 def function_hash(function: Function) -> str:
     """A short hash of a function's name and body."""
-    return hashlib.sha256(_NUMBERED.sub("", str(function)).encode()).hexdigest()[:8]
+    return hashlib.sha256(utf8(_NUMBERED.sub("", str(function)))).hexdigest()[:8]
 
 
 def _hashes(unit: Unit) -> dict[str, str]:

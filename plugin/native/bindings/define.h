@@ -78,9 +78,9 @@ template <typename Bound, typename T> auto pythonOf(Bound &Self, T &&Result) {
   } else if constexpr (std::is_convertible_v<Plain, llvm::Type *>) {
     return TypeRef{ownerOf(Self), Result};
   } else if constexpr (std::is_same_v<Plain, llvm::StringRef>) {
-    return textOf(Result);
+    return text(Result);
   } else if constexpr (std::is_same_v<Plain, std::optional<llvm::StringRef>>) {
-    return Result ? std::optional(textOf(*Result)) : std::nullopt;
+    return Result ? std::optional(text(*Result)) : std::nullopt;
   } else {
     return Plain(std::forward<T>(Result));
   }

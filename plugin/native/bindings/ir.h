@@ -141,9 +141,6 @@ template <typename Range> nb::list handlesOf(const Owner &O, Range &&Values) {
   return L;
 }
 
-/// LLVM's text for Python; it need not be UTF-8.
-nb::str textOf(llvm::StringRef S);
-
 /// Runs LLVM's passes on \p F or, if it is null, on the module.
 bool runPasses(HostedModule &H, llvm::Function *F, const std::string &Pipeline);
 [[noreturn]] void refuseOperand(const char *Asker, const char *Expected,

@@ -24,7 +24,7 @@ public:
     if (!MD)
       return nb::none();
     if (auto *S = llvm::dyn_cast<llvm::MDString>(MD))
-      return textOf(S->getString());
+      return text(S->getString());
     if (auto *V = llvm::dyn_cast<llvm::ValueAsMetadata>(MD))
       return valueOf(O, V->getValue());
     if (auto *N = llvm::dyn_cast<llvm::MDTuple>(MD))
@@ -150,7 +150,7 @@ nb::list attachmentsOf(const Owner &O, const llvm::Value &V) {
       continue;
     if (Names.empty())
       V.getContext().getMDKindNames(Names);
-    L.append(nb::make_tuple(textOf(Names[Kind]), metadataOf(O, Node)));
+    L.append(nb::make_tuple(text(Names[Kind]), metadataOf(O, Node)));
   }
   return L;
 }

@@ -19,7 +19,7 @@ static nb::dict namedMetadataOf(HostedModule &H) {
     nb::list Nodes;
     for (unsigned I = 0, E = N.getNumOperands(); I < E; ++I)
       Nodes.append(metadataOf(O, N.getOperand(I)));
-    D[textOf(N.getName())] = Nodes;
+    D[text(N.getName())] = Nodes;
   }
   return D;
 }

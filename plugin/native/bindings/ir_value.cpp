@@ -13,11 +13,6 @@ using llvm::Value;
 
 Owner ownerOf(HostedModule &H) { return {nb::find(H), &H}; }
 
-nb::str textOf(llvm::StringRef S) {
-  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(
-      S.data(), static_cast<Py_ssize_t>(S.size()), "replace"));
-}
-
 ValueRef::~ValueRef() { O.H->handles().release(N, O.H->busy()); }
 
 llvm::Value &ValueRef::get(const char *Asker) const {

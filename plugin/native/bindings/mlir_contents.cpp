@@ -69,7 +69,7 @@ public:
   nb::tuple result() const {
     nb::dict OfName;
     for (const auto &[Key, N] : Names)
-      OfName[nb::str(N.Text.Data, N.Text.Length)] = N.Count;
+      OfName[text({N.Text.Data, N.Text.Length})] = N.Count;
     const auto &D = Counts.OfDialect;
     return nb::make_tuple(OfName, std::vector<int64_t>(D.begin(), D.end()),
                           Counts.Loops, Counts.Blocks, OwnBlocks, Counts.Depth,
@@ -125,7 +125,7 @@ private:
         MLIR.AttributeNamed(Op, {Callee.data(), Callee.size()});
     nb::object Symbol = nb::none();
     if (Named.Pointer && MLIR.IsFlatSymbol(Named))
-      Symbol = text(std::string(MLIR.FlatSymbol(Named).view()));
+      Symbol = text(MLIR.FlatSymbol(Named).view());
     const intptr_t Attributes = MLIR.Attributes(Op);
     if (Attributes == 1 && Named.Pointer)
       refer(Named);

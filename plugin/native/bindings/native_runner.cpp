@@ -215,25 +215,17 @@ static void bindSchemes(nb::class_<NativeRunner> &C) {
           nb::arg("domain"));
 }
 
-static nb::bytes bytesOf(const std::string &Text) {
-  return nb::bytes(Text.data(), Text.size());
-}
-
 /// The decisions of a unit, as Python's reader takes them.
 static nb::tuple decisionsOf(const UnitDecisions &U) {
-  nb::list Inline, Options, Functions, Searched;
+  nb::list Inline, Functions;
   for (const auto &[Call, Decisions] : U.Inline)
     for (const auto &[Number, D] : Decisions)
-      Inline.append(nb::make_tuple(bytesOf(Call.first), bytesOf(Call.second),
-                                   Number, D.Yes, D.Bytes));
-  for (const std::string &Option : U.Options)
-    Options.append(Option);
+      Inline.append(
+          nb::make_tuple(Call.first, Call.second, Number, D.Yes, D.Bytes));
   for (const auto &[Name, D] : U.Functions)
-    Functions.append(nb::make_tuple(bytesOf(Name), D.Words));
-  for (const std::string &Hash : U.Searched)
-    Searched.append(bytesOf(Hash));
-  return nb::make_tuple(bytesOf(U.Name), Inline, bytesOf(U.Pipeline), Options,
-                        Functions, Searched);
+    Functions.append(nb::make_tuple(Name, D.Words));
+  return nb::make_tuple(U.Name, Inline, U.Pipeline, U.Options, Functions,
+                        U.Searched);
 }
 
 static void bindDecisions(nb::module_ &M, nb::class_<NativeRunner> &C) {
@@ -250,10 +242,9 @@ static void bindDecisions(nb::module_ &M, nb::class_<NativeRunner> &C) {
       nb::arg("path"), nb::arg("output"), nb::arg("default"));
   M.def(
       "read_decisions",
-      [](nb::bytes Path) {
+      [](const std::string &Path) {
         std::string Error;
-        const auto File =
-            DecisionFile::read({Path.c_str(), Path.size()}, Error);
+        const auto File = DecisionFile::read(Path, Error);
         if (!File)
           raiseError("InputError", Error);
         nb::list Units;
@@ -262,9 +253,9 @@ static void bindDecisions(nb::module_ &M, nb::class_<NativeRunner> &C) {
         return Units;
       },
       nb::arg("path"),
-      nb::sig("def read_decisions(path: bytes) -> list[tuple[bytes, "
-              "list[tuple[bytes, bytes, int, bool, int]], bytes, list[str], "
-              "list[tuple[bytes, list[str]]], list[bytes]]]"),
+      nb::sig("def read_decisions(path: str) -> list[tuple[str, "
+              "list[tuple[str, str, int, bool, int]], str, list[str], "
+              "list[tuple[str, list[str]]], list[str]]]"),
       "The units of a decision file: their names, decisions about calls, "
       "pipelines, options, decisions about functions, and hashes.");
   M.def(

@@ -14,19 +14,13 @@ static nb::bytes bytesOf(llvm::StringRef Data) {
   return nb::bytes(Data.data(), Data.size());
 }
 
-/// Names need not be UTF-8, and different ones stay different.
-static nb::str named(const std::string &Name) {
-  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(
-      Name.data(), static_cast<Py_ssize_t>(Name.size()), "surrogateescape"));
-}
-
 void bindObjectFile(nb::module_ &M) {
   M.def(
       "object_sections",
       [](nb::bytes Data) {
-        std::vector<std::tuple<nb::str, uint64_t, nb::bytes>> Found;
+        std::vector<std::tuple<std::string, uint64_t, nb::bytes>> Found;
         for (const auto &[Name, Flags, Bytes] : objectSections(bytesOf(Data)))
-          Found.emplace_back(named(Name), Flags, bytesOf(Bytes));
+          Found.emplace_back(Name, Flags, bytesOf(Bytes));
         return Found;
       },
       nb::arg("data"),
@@ -39,9 +33,9 @@ void bindObjectFile(nb::module_ &M) {
   M.def(
       "object_functions",
       [](nb::bytes Data) {
-        std::vector<std::tuple<nb::str, uint64_t, bool>> Found;
+        std::vector<std::tuple<std::string, uint64_t, bool>> Found;
         for (const auto &[Name, Size, Local] : objectFunctions(bytesOf(Data)))
-          Found.emplace_back(named(Name), Size, Local);
+          Found.emplace_back(Name, Size, Local);
         return Found;
       },
       nb::arg("data"),
@@ -50,9 +44,9 @@ void bindObjectFile(nb::module_ &M) {
   M.def(
       "archive_members",
       [](nb::bytes Data) {
-        std::vector<std::pair<nb::str, nb::bytes>> Found;
+        std::vector<std::pair<std::string, nb::bytes>> Found;
         for (const auto &[Name, Bytes] : archiveMembers(bytesOf(Data)))
-          Found.emplace_back(named(Name), bytesOf(Bytes));
+          Found.emplace_back(Name, bytesOf(Bytes));
         return Found;
       },
       nb::arg("data"),

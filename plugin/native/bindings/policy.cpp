@@ -16,9 +16,7 @@ void bindPolicy(nb::module_ &M) {
   nb::class_<PolicyRecord>(M, "PolicyRecord")
       .def_static(
           "parse",
-          [](nb::bytes Text) {
-            return PolicyRecord::parse({Text.c_str(), Text.size()});
-          },
+          [](const std::string &Text) { return PolicyRecord::parse(Text); },
           nb::arg("text"))
       .def_static("find", &PolicyRecord::find, nb::arg("spec"),
                   nb::arg("plugin"))

@@ -66,7 +66,7 @@ public:
 
   void switchContext(std::string_view Name) override {
     guarded(A, FailureKind::Python, [&] {
-      A.SwitchContext(text(std::string(Name)));
+      A.SwitchContext(text(Name));
       return true;
     });
   }

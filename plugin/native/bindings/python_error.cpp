@@ -4,10 +4,7 @@
 
 namespace passpilot {
 
-nb::str text(const std::string &S) {
-  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(
-      S.data(), static_cast<Py_ssize_t>(S.size()), "replace"));
-}
+nb::str text(std::string_view S) { return nb::cast<nb::str>(nb::cast(S)); }
 
 void setError(const char *Name, const std::string &Text) {
   nb::object Type = nb::module_::import_("passpilot.plugin.errors").attr(Name);

@@ -8,11 +8,12 @@
 #include "nanobind_all.h"
 
 #include <string>
+#include <string_view>
 
 namespace passpilot {
 
 /// Python text from bytes that need not be UTF-8.
-nb::str text(const std::string &S);
+nb::str text(std::string_view S);
 
 /// Sets Python's error indicator to class \p Name of passpilot.plugin.errors.
 void setError(const char *Name, const std::string &Text);

@@ -93,18 +93,48 @@ void DecisionLog::quoted(std::string_view Text) {
   write("\"");
 }
 
+/// The length of the UTF-8 sequence at the beginning of \p Text; 0 if there is
+/// none.
+static size_t sequenceLength(std::string_view Text) {
+  const unsigned char First = Text[0];
+  const size_t Length = First < 0x80   ? 1
+                        : First < 0xe0 ? 2
+                        : First < 0xf0 ? 3
+                                       : 4;
+  if (Length == 1)
+    return 1;
+  uint32_t Point = First & (0x7f >> Length);
+  for (const char C : Text.substr(1, Length - 1)) {
+    if ((C & 0xc0) != 0x80)
+      return 0;
+    Point = Point << 6 | (C & 0x3f);
+  }
+  const uint32_t Least[] = {0x80, 0x800, 0x10000};
+  const bool IsSurrogate = Point >= 0xd800 && Point < 0xe000;
+  return First < 0xc2 || First > 0xf4 || Text.size() < Length ||
+                 Point < Least[Length - 2] || Point > 0x10ffff || IsSurrogate
+             ? 0
+             : Length;
+}
+
+/// LLVM's names need not be UTF-8. Other bytes are escaped as Python's
+/// surrogate escapes, which its JSON reader makes of them again.
 void DecisionLog::escaped(std::string_view Text) {
   static const char Hex[] = "0123456789abcdef";
   size_t Start = 0;
-  for (size_t I = 0; I < Text.size(); ++I) {
-    unsigned char C = Text[I];
-    // Bytes from 0x7f on are escaped as Latin-1: LLVM names need not be UTF-8.
-    if (C >= 0x20 && C < 0x7f && C != '"' && C != '\\')
+  for (size_t I = 0; I < Text.size();) {
+    const unsigned char C = Text[I];
+    const size_t Length = sequenceLength(Text.substr(I));
+    if (Length && C >= 0x20 && C != 0x7f && C != '"' && C != '\\') {
+      I += Length;
       continue;
+    }
     write(Text.substr(Start, I - Start));
-    const char Escape[] = {'\\', 'u', '0', '0', Hex[C >> 4], Hex[C & 15]};
+    const char *Page = Length ? "00" : "dc";
+    const char Escape[] = {'\\',    'u',         Page[0],
+                           Page[1], Hex[C >> 4], Hex[C & 15]};
     write({Escape, sizeof Escape});
-    Start = I + 1;
+    Start = ++I;
   }
   write(Text.substr(Start));
 }

@@ -167,6 +167,6 @@ def test_texts_of_all_kinds_are_read_again(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.toml: expected a TOML file, got: No such file"):
         read_settings(str(tmp_path / "none.toml"), ImitateSettings)
-    (tmp_path / "odd.toml").write_bytes(b"policy = '\xff'\n")
+    (tmp_path / "odd.toml").write_bytes(b"policy = \xff\n")
     with pytest.raises(InputError, match=r"odd\.toml: expected TOML, got other text"):
         read_settings(str(tmp_path / "odd.toml"), ImitateSettings)

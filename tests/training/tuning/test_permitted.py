@@ -103,13 +103,13 @@ def test_policies_refuse_the_same(line: str, tmp_path: Path) -> None:
 
 def test_the_cached_record_of_a_policy_is_checked() -> None:
     text = "passpilot policy 1\npolicy x\nrecipe\noption {}\n"
-    assert _core.PolicyRecord.parse(text.format("disable-lsr").encode())
-    assert not _core.PolicyRecord.parse(text.format("info-output-file=x").encode())
+    assert _core.PolicyRecord.parse(text.format("disable-lsr"))
+    assert not _core.PolicyRecord.parse(text.format("info-output-file=x"))
     runner = "passpilot policy 1\npolicy x\nrecipe\nrunner inline {}\n"
     for spec in ("default", "const:0.5", "onnx:/m.onnx?as=probability", "aot:/m.so"):
-        assert _core.PolicyRecord.parse(runner.format(spec).encode())
+        assert _core.PolicyRecord.parse(runner.format(spec))
     for spec in ("python:evil.py:decide", "pipe:/x", "grpc:host:1", "replay:x", "defaults", "@oz", ""):
-        assert not _core.PolicyRecord.parse(runner.format(spec).encode())
+        assert not _core.PolicyRecord.parse(runner.format(spec))
 
 
 def test_settings_of_trainers_name_only_permitted_passes(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def record_command(folder: str, front_end: FrontEnd, command: BuildCommand) -> N
         "\n".join([directory, *command.words]).encode("utf-8", "surrogateescape")
     ).hexdigest()
     make_folder(os.path.join(folder, COMMANDS))
-    write_file(os.path.join(folder, COMMANDS, f"{key[:32]}.json"), json.dumps(value).encode())
+    write_file(os.path.join(folder, COMMANDS, f"{key[:32]}.json"), json.dumps(value))
 
 
 def _unit(folder: str, front_end: FrontEnd, job: FrontEndJob, *, linked: bool) -> dict[str, object]:

@@ -193,10 +193,10 @@ def test_places_are_escaped_and_forgotten(tmp_path: Path) -> None:
         made.place(None)
         made.ask()
         made.close()
-    assert b'"caller":"f\\u007f\\u001f ~\\u0022\\u005c\\u00ff"' in log.read_bytes()
+    assert b'"caller":"f\\u007f\\u001f ~\\u0022\\u005c\\udcff"' in log.read_bytes()
     assert b'"location":"a\\u0022.toy:3:7"' in log.read_bytes()
     seen = [(each.caller, each.callee, each.location) for each in read_log(log)]
-    assert seen[0][0] == 'f\x7f\x1f ~"\\\xff'
+    assert seen[0][0] == 'f\x7f\x1f ~"\\\udcff'
     assert seen[1:] == [("", "", "b.toy:1:0"), ("", "", "")]
 
 
