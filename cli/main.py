@@ -47,10 +47,11 @@ EXAMPLE: Final = "passpilot opt in.bc -passes='default<Oz>' --inline=python:poli
 
 def run() -> NoReturn:
     """Be the command's process; a start makes many objects that stay, so the collector looks less often."""
-    from passpilot.plugin.interrupt import guard_imports
+    from passpilot.plugin.interrupt import guard_exits, guard_imports
 
     gc.set_threshold(50_000)
     guard_imports()
+    guard_exits()
     if isinstance(sys.stdout, io.TextIOWrapper):  # names need not be UTF-8
         sys.stdout.reconfigure(errors="surrogateescape")
     sys.exit(main())
@@ -62,9 +63,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     traceback = "--traceback" in arguments or "-traceback" in arguments
     try:
         return _dispatch(arguments)
-    except KeyboardInterrupt:
-        _say("interrupted")
-        return 130
+    except KeyboardInterrupt as error:
+        from passpilot.plugin.interrupt import is_interrupt
+
+        if is_interrupt(error):
+            _say("interrupted")
+            return 130
+        return _fail(_of_user(error), traceback)
     except BrokenPipeError:
         # The reader of our output has gone; Python must not complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -117,6 +122,16 @@ def version() -> str:
     from passpilot.plugin import _core
 
     return f"passpilot {installed('passpilot')}\n  {_core.version_text().rstrip()}"
+
+
+def _of_user(error: BaseException) -> Exception:
+    """The error for what the user's own code raised to end the process."""
+    from passpilot.plugin.errors import PolicyError
+    from passpilot.plugin.failures import describe_exception
+
+    made = PolicyError(f"expected your Python to return, got {describe_exception(error)}")
+    made.__cause__ = error
+    return made
 
 
 def _fail(error: Exception, traceback: bool) -> int:

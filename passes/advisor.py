@@ -36,6 +36,7 @@ from passpilot.plugin.errors import (
 )
 from passpilot.plugin.failures import describe_failure, shown
 from passpilot.plugin.files import OutputFile
+from passpilot.plugin.interrupt import is_interrupt
 from passpilot.plugin.origin import warn_user
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.base import Runner, own_features
@@ -336,7 +337,7 @@ class Advisor:
 
     def _error_of(self, failure: _core.Failure) -> BaseException:
         kind, text, where, exception = failure.kind, failure.text, failure.where, failure.exception
-        if kind == FailureKind.INTERRUPT and not isinstance(exception, SystemExit):
+        if kind == FailureKind.INTERRUPT and (exception is None or is_interrupt(exception)):
             return exception or KeyboardInterrupt()
         who = f"{self._who} at {where}"
         if exception is not None:

@@ -23,7 +23,8 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from passpilot.plugin.errors import Error
-from passpilot.plugin.failures import headline, utf8
+from passpilot.plugin.failures import describe_exception, utf8
+from passpilot.plugin.interrupt import guard_exits
 from passpilot.plugin.load import load_file
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _telling(function: Callable[..., Any], failed: Any, library: Tell) -> Callab
             tell("error", " ".join(str(error).split()))
             trace(error)
         except BaseException as error:  # noqa: BLE001  (Ctrl-C and sys.exit() in a policy, too)
-            tell("error", " ".join(headline(error).split()))
+            tell("error", " ".join(describe_exception(error).split()))
             trace(error)
         return failed
 
@@ -118,6 +119,8 @@ def trace(error: BaseException) -> None:
 
 def fill(address: int, tell: Tell, functions: Sequence[Function]) -> None:
     """Write C pointers to the functions into the struct at `address`; a function gets a teller first."""
+    if not sys.orig_argv:  # the interpreter is the library's own
+        guard_exits()
     if isinstance(sys.stdout, io.TextIOWrapper):  # names need not be UTF-8
         sys.stdout.reconfigure(errors="surrogateescape")
     table = (c_void_p * len(functions)).from_address(address)

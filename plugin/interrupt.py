@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""When Ctrl-C is heeded: in long native code, but neither within an import nor while a process starts.
+"""What may end the process: Ctrl-C, but not within an import or while a process starts, and no user's code.
 
 A signal that is ignored when a command starts (by `nohup`, or SIGINT by `command &` in a script) stays
 ignored in the command and in what it runs. Python installs no handler for an ignored SIGINT; code that
@@ -14,7 +14,9 @@ import signal
 import sys
 import threading
 from importlib.machinery import ExtensionFileLoader
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from passpilot.plugin.origin import is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,6 +69,38 @@ def _interrupt(_number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
     signal.signal(signal.SIGALRM, _interrupt)
     signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+
+
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C or another signal raised this, and not the user's own code."""
+    if not isinstance(error, KeyboardInterrupt) or type(error) is not KeyboardInterrupt:
+        return isinstance(error, KeyboardInterrupt)
+    handler = signal.getsignal(signal.SIGINT)
+    code = getattr(handler, "__code__", None)
+    if callable(handler) and not (code and is_ours(code.co_filename)):
+        return True  # it may have raised this
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is None or trace.tb_frame.f_code is _interrupt.__code__
+
+
+def guard_exits() -> None:
+    """Let `os._exit` and `os.exec*` in a policy or a pass raise SystemExit: the compilation is not done.
+
+    Children of this process may end as they like.
+    """
+    for name in ("_exit", "execv", "execve"):
+        setattr(os, name, _guarded(name, getattr(os, name), os.getpid()))
+
+
+def _guarded(name: str, function: Callable[..., None], process: int) -> Callable[..., None]:
+    def guarded(*arguments: Any) -> None:
+        if os.getpid() == process and not is_ours(sys._getframe(1).f_code.co_filename):
+            raise SystemExit(f"os.{name} would end the compiler")
+        function(*arguments)
+
+    return guarded
 
 
 def heeded(*numbers: signal.Signals) -> tuple[signal.Signals, ...]:

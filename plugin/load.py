@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.failures import headline
 from passpilot.plugin.files import read_regular
+from passpilot.plugin.interrupt import is_interrupt
 from passpilot.plugin.origin import line_in
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _run(place: Path, shown: str) -> None:
         exec(loader.source_to_code(source, str(place)), module.__dict__)
     except BaseException as error:
         del _LOADED[place], sys.modules[name]
-        if isinstance(error, (Error, KeyboardInterrupt)):
+        if isinstance(error, Error) or is_interrupt(error):
             raise
         raise _refused(error, place, shown) from error
 

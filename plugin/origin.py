@@ -21,6 +21,11 @@ _OURS: Final = tuple(
 )
 
 
+def is_ours(file: str) -> bool:
+    """Whether a file of Python is passpilot's own."""
+    return file.startswith(_OURS)
+
+
 def definition_origin(*through: str) -> str:
     """``file:line`` of the call into the calling module: the place where the user defines something.
 

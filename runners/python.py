@@ -32,6 +32,7 @@ from passpilot.features.domain import Flag
 from passpilot.features.point import Point, find_point
 from passpilot.plugin.errors import Error, PolicyError, RunnerSpecError
 from passpilot.plugin.failures import describe_exception
+from passpilot.plugin.interrupt import is_interrupt
 from passpilot.runners.base import Frame, Host, Runner, Tensor, own_features
 from passpilot.runners.scalar import ScalarTensor
 from passpilot.runners.spec import runner_keys
@@ -218,9 +219,9 @@ def _load(place: str) -> ModuleType:
 
     try:
         return importlib.import_module(place)
-    except Error:
-        raise
-    except Exception as error:
+    except BaseException as error:
+        if isinstance(error, Error) or is_interrupt(error):
+            raise
         got = describe_exception(error)
         msg = f"runner python: module {place}: expected one that can be imported, got {got}"
         raise RunnerSpecError(msg) from error
@@ -230,9 +231,9 @@ def _called(function: Callable[[], object], name: str, expected: str) -> object:
     """Call a user's function; any error but ours becomes a PolicyError."""
     try:
         return function()
-    except Error:
-        raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if isinstance(error, Error) or is_interrupt(error):
+            raise
         got = describe_exception(error)
         raise PolicyError(f"decision function {name}: expected {expected}, got {got}") from error
 

@@ -19,6 +19,7 @@ from passpilot.passes.python.element import make_pass, raise_again
 from passpilot.passes.python.registry import MLIR
 from passpilot.plugin.errors import CompilationError, InputError, PassError
 from passpilot.plugin.failures import describe_failure, did_you_mean
+from passpilot.plugin.interrupt import is_interrupt
 from passpilot.plugin.mlir import capi as mlir_capi
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.mlir.diagnostics import error_list
@@ -182,7 +183,7 @@ class Pipeline:
         except BaseException as raised:  # noqa: BLE001  (raised again by run())
             self._failures.append(_Failure(_who(name, location), raised))
             mlir_capi.signal_failure(pass_)
-            if isinstance(raised, Exception) and location is not None:
+            if not is_interrupt(raised) and location is not None:
                 location.emit_error(f"pass {name}: {describe_failure(raised)}")
 
 

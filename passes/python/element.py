@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from passpilot.plugin.errors import Error, PassError, PipelineError, restated
 from passpilot.plugin.failures import describe_failure, headline
+from passpilot.plugin.interrupt import is_interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +66,7 @@ def raise_again(who: str, raised: BaseException) -> NoReturn:
         PassError: the pass raised an exception that is not passpilot's.
         Error: the pass raised an error of passpilot.
     """
-    if not isinstance(raised, Exception):  # Ctrl-C, sys.exit()
+    if is_interrupt(raised):
         raise raised
     message = f"{who}: {describe_failure(raised)}"
     if isinstance(raised, Error):

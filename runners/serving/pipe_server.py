@@ -19,6 +19,7 @@ from passpilot.features.domain import Flag
 from passpilot.features.point import Point
 from passpilot.plugin.errors import Error, PeerError, PolicyError
 from passpilot.plugin.failures import describe_failure
+from passpilot.plugin.interrupt import is_interrupt
 from passpilot.runners.base import Runner, tensor_views
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.fifo import FifoChannel, Listener
@@ -177,7 +178,7 @@ class PipeSession:
 
     def _fail(self, error: BaseException) -> None:
         """Send an error to the client; raise the user's interruption of the server."""
-        if isinstance(error, KeyboardInterrupt):
+        if is_interrupt(error):
             raise error
         self._send(self._failure(self._count.fail(error)))
 

@@ -24,8 +24,8 @@ from passpilot.passes.mlir.stock.messages import AdviseRequest, Reply, RunReques
 from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.passes.stock.compilation import CompilationAdvisors
 from passpilot.plugin.errors import Error, PassError
-from passpilot.plugin.failures import headline
-from passpilot.plugin.interrupt import heeded
+from passpilot.plugin.failures import describe_exception
+from passpilot.plugin.interrupt import guard_exits, heeded
 from passpilot.plugin.load import load_file
 from passpilot.plugin.mlir.bindings import bindings
 
@@ -60,7 +60,7 @@ class PassWorker:
                     messages.append(("error", " ".join(str(error).split()), NOWHERE))
             except BaseException as error:  # noqa: BLE001  (Ctrl-C and sys.exit() in a pass)
                 who = f"{request.name}: " if isinstance(request, RunRequest) else ""
-                messages.append(("error", who + headline(error), NOWHERE))
+                messages.append(("error", who + describe_exception(error), NOWHERE))
         return Reply([*messages, *(("warning", str(warning.message), NOWHERE) for warning in caught)], result)
 
     def _done(self, request: Request, text: bytes, messages: list[Message]) -> bytes:
@@ -129,6 +129,7 @@ def _printed(operation: Any, *, alone: bool) -> bytes:
 
 def main(descriptor: str, *files: str) -> None:
     """Answer requests until the connection is closed."""
+    guard_exits()
     for number in heeded(signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)  # Ctrl-C ends the tool, too
     threading.Thread(target=_end_with, args=(int(descriptor),), daemon=True).start()

@@ -97,7 +97,8 @@ def test_a_pass_cannot_leave(worker: PassWorker, kind: type[BaseException], text
         raise kind(*([3] if kind is SystemExit else []))
 
     name = define(leave, name=f"test-{kind.__name__.lower()}")
-    assert worker.answer(request(name), FUNCTION).diagnostics == [("error", f"{name}: {text}", NOWHERE)]
+    [(_, told, _)] = worker.answer(request(name), FUNCTION).diagnostics
+    assert told.endswith(f"{name}: {text} ({__file__}:97)")
 
 
 def test_each_warning_is_told(worker: PassWorker) -> None:
