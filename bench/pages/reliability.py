@@ -41,8 +41,8 @@ def soak(rows: Rows) -> str:
             if programs == kind:
                 counts = (row["cases"], row["decisions"], row["left out"], len(row["wrong"]))
                 figures = (f"{count:,}" for count in counts)
-                lines.append([text, f"`{trial}`", *figures, " ".join(row["trees"]), row["date"]])
-    heads = ["programs", "trial", "cases", "decisions", "left out", "wrong", "commits", "last"]
+                lines.append([text, f"`{trial}`", *figures, row["date"]])
+    heads = ["programs", "trial", "cases", "decisions", "left out", "wrong", "last"]
     return table(heads, lines)
 
 
@@ -146,8 +146,6 @@ where they were ended, and run now and then; `make test` has a small part of the
   machine verifier takes with random advice.
 - `sequences` runs programs after random pipelines of `advised-pipeline`'s tables; its decisions are
   pipelines.
-
-The cases ran on these commits; `+` is a tree with changed files.
 
 {soak(read("soak.json")["rows"])}
 ## Runners that answer for long

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import onnx
@@ -18,7 +19,7 @@ from passpilot.plugin.errors import ModelError
 from passpilot.runners.aot.graph import Choices, read_graph
 from passpilot.runners.spec import make_runner
 from tests import stock
-from tests.command import GENEROUS, PASSPILOT
+from tests.command import GENEROUS, PASSPILOT, run
 
 
 def write_model(folder: Path, threshold: float) -> Path:
@@ -107,3 +108,24 @@ def test_nothing_is_written_under_the_home_folder_but_passpilots(tmp_path: Path,
     subprocess.run(command[door], cwd=tmp_path, env=environment, timeout=GENEROUS, check=True)
     found = {path.relative_to(home).parts[:2] for path in home.rglob("*") if path.is_file()}
     assert {parts for parts in found if parts != ("cache", "passpilot")} == set()
+
+
+FORKS: Final = """
+import os, sys
+import passpilot
+
+module = passpilot.Module.read(sys.argv[1])
+passpilot.optimize(module, "default<O2>", advisors=[passpilot.InlineAdvisor(f"onnx:{sys.argv[2]}")])
+assert len(os.listdir("/proc/self/task")) == 1
+if not (child := os.fork()):
+    sys.exit(3)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_child_forked_after_a_model_ran_ends(tmp_path: Path) -> None:
+    module = tmp_path / "in.bc"
+    stock.clang(stock.MANY_CALLS, module)
+    model = write_model(tmp_path / "model", 3)
+    done = run(sys.executable, "-c", FORKS, module, model, cwd=tmp_path)
+    assert (done.code, done.out, done.err) == (0, b"3\n", "")
