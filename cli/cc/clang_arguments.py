@@ -37,6 +37,9 @@ WITH_VALUE: Final = frozenset((
 """Options whose value is the next argument."""
 # fmt: on
 
+HEADERS: Final = (".h", ".hh", ".hpp", ".hxx", ".H")
+"""The ends of names of headers, which clang precompiles without asking anything."""
+
 COMPILERS: Final = ("clang", "clang++", "cc", "c++", "gcc", "g++")
 """The ends of compilers' names, without their versions."""
 
@@ -54,18 +57,24 @@ class Command:
         self.linker, self._lto, self._level = "", False, "0"
         self._stops_before_link = self._no_code = self._unknown_level = self._makes_object = False
         self._prints_commands = False
-        self._has_input = False
+        self._has_input = self._has_source = False
+        self._language = ""
         rest = iter(arguments)
         for argument in rest:
             self._read(argument)
             if argument == "--":
                 self._has_input |= next(rest, None) is not None
+                self._has_source |= self._has_input
                 return
             if argument in WITH_VALUE:
-                next(rest, None)
+                value = next(rest, "")
+                self._language = value if argument == "-x" else self._language
 
     def _read(self, argument: str) -> None:
-        self._has_input |= not argument.startswith("-") or argument == "-"
+        if not argument.startswith("-") or argument == "-":
+            self._has_input = True
+            known = self._language not in ("", "none")
+            self._has_source |= not (self._language if known else argument).endswith(("-header", *HEADERS))
         self._no_code |= argument in NO_CODE or argument.startswith(("-print-", "--print-"))
         self._stops_before_link |= argument in NO_LINK
         self._prints_commands |= argument == "-###"
@@ -87,7 +96,7 @@ class Command:
     @property
     def generates_code(self) -> bool:
         """Whether clang compiles or links."""
-        return self._has_input and not self._no_code
+        return self._has_input and self._has_source and not self._no_code
 
     @property
     def links(self) -> bool:

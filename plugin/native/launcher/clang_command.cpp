@@ -208,7 +208,10 @@ struct Work {
     string_view level = "0";
     for (size_t i = 0; i < arguments.size(); ++i) {
       string_view argument = arguments[i];
-      input |= !startsWith(argument, "-") || argument == "-";
+      const bool isInput = !startsWith(argument, "-") || argument == "-";
+      input |= isInput;
+      only(!isInput || (argument.find(".h") == string_view::npos &&
+                        argument.find(".H") == string_view::npos));
       noCode |= holds(kNoCode, argument) || startsWith(argument, "-print-") ||
                 startsWith(argument, "--print-");
       noLink |= holds(kNoLink, argument);
@@ -232,6 +235,8 @@ struct Work {
       }
       if (holds(kWithValue, argument))
         ++i;
+      only(argument != "-x" || i >= arguments.size() ||
+           arguments[i].find("-header") == string::npos);
     }
     generatesCode = input && !noCode;
     links = generatesCode && !noLink;

@@ -44,6 +44,7 @@ SHAPES: Final = """
     -c a.c -flto=thin -ffat-lto-objects
     -c -x c++-header a.h
     -c -x c-header a.h -o a.h.gch
+    a.h
     -c -Xclang -emit-pch a.c -o a.pch
     -c -Xclang -emit-llvm a.c
     -c -emit-llvm a.c
@@ -77,7 +78,7 @@ FILES: Final = {
     "args.rsp": "\"-DNAME=two words\" '-DE= -E' -c a.c -o x/from\\ args.o",
 }
 
-UNEQUAL: Final = (".stats", ".json", ".yaml", ".gch", ".pch", ".ast")
+UNEQUAL: Final = (".stats", ".json", ".yaml", ".pch", ".ast")
 """The ends of files that hold times, or clang's arguments."""
 
 WAYS: Final = (("--inline=default", "--log={logs}"), ("--best-of=2",))
