@@ -188,11 +188,8 @@ def _native_tests(file: str) -> list[str]:
     """The tests of a file's folder, those first whose names share words with its name."""
     folder, stem = file.split("/")[2:4]
     names = set(stem.removesuffix(".cpp").split("_"))
-    chosen: list[str] = []
-    for tests in NATIVE_TESTS[folder]:
-        here = sorted(each for each in reach.modules() if each.startswith(tests) and each not in chosen)
-        chosen += sorted(here, key=lambda module: -len(names & set(re.split(r"\W|_", module))))
-    return chosen
+    places = [place for tests in NATIVE_TESTS[folder] for place in reach.modules() if place.startswith(tests)]
+    return sorted(dict.fromkeys(places), key=lambda module: -len(names & set(re.split(r"\W|_", module))))
 
 
 def build() -> bool:
