@@ -29,7 +29,7 @@ def test_why_a_program_does_not_run(program: str, said: str, tmp_path: Path) -> 
 
 def test_forks_have_time_to_clean_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program itself ends at once, and its fork not before somebody has read what it writes."""
-    monkeypatch.setattr(child_module, "_GRACE", GENEROUS)
+    monkeypatch.setattr(child_module, "_GRACE", 10.0)
     os.mkfifo(tmp_path / "fifo")
     wait = "while :; do sleep 0.01; done"
     fork = f"trap 'echo cleaned >{tmp_path}/fifo; exit' TERM; touch {tmp_path}/ready; {wait}"

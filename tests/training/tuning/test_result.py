@@ -133,10 +133,11 @@ FIRST, SECOND, ALONE = CallKey("f", "g", 1), CallKey("f", "g", 2), CallKey("h", 
         ({"f": 53, "h": 10}, None, {FIRST: 3, SECOND: 4, ALONE: 0}),
         ({"f": 50, "h": 4}, None, {FIRST: 5, SECOND: 5, ALONE: 6}),
         ({"f": 65, "h": 4}, None, {FIRST: 0, SECOND: 0, ALONE: 1}),
+        ({"f": 61, "h": 1}, None, {FIRST: 0, SECOND: 0, ALONE: 8}),
         ({"f": 50, "h": 4}, 62, {FIRST: 2, SECOND: 3, ALONE: 3}),
         ({"f": 60, "h": 10}, None, {FIRST: 0, SECOND: 0, ALONE: 0}),
     ],
-    ids=["shared", "of all", "one is larger", "half is outlined", "nothing"],
+    ids=["shared", "of all", "one is larger", "one is a byte larger", "half is outlined", "nothing"],
 )
 def test_decisions_share_what_their_component_gains(
     after: dict[str, float], total: float | None, gains: dict[CallKey, int]
