@@ -39,15 +39,15 @@ def test_show(log: str, capsys: Capture) -> None:
 
 
 def test_names_reach_no_terminal_as_they_are(tmp_path: Path, capsys: Capture) -> None:
-    """A log of somebody else: escapes, half of a surrogate pair, and a mark that turns the text around."""
-    places = {"caller": "\x1b]0;title\x07", "callee": "\ud800\u202eg", "location": "a\r.c:3"}
+    """A log of somebody else: escapes, a byte that is not UTF-8, and a mark that turns the text around."""
+    places = {"caller": "\x1b]0;title\x07", "callee": "\udcff\u202eg", "location": "a\r.c:3"}
     text = inline_log([(1, 1, 1, places)]).replace(b'{"context":""}', b'{"context":"\\u001b[2J\\u009b"}')
     path = tmp_path / "log"
     path.write_bytes(text)
     assert main(["show", str(path)]) == 0
     shown = capsys.readouterr().out
     assert r"context \x1b[2J\x9b:" in shown
-    assert r"\x1b]0;title\x07 -> \ud800\u202eg  a\r.c:3" in shown
+    assert r"\x1b]0;title\x07 -> \xff\u202eg  a\r.c:3" in shown
     assert shown.replace("\n", "").isprintable()
 
 

@@ -126,12 +126,10 @@ def test_files_that_cannot_be_read_or_written(folder: Path) -> None:
             ("--inline=const:1", "--log=out.mlir"),
             "--log: expected a file of its own, got out.mlir, which -o writes",
         ),
-        ((b"--pass-pipeline=any(\xff)",), "-pass-pipeline: expected UTF-8, got "),
     ],
 )
-def test_wrong_command_lines(folder: Path, flags: tuple[str | bytes, ...], told: str) -> None:
-    given = [os.fsdecode(flag) for flag in flags]
-    assert told in refused("mlir-opt", "in.mlir", "-o", "out.mlir", *given, cwd=folder, code=2)
+def test_wrong_command_lines(folder: Path, flags: tuple[str, ...], told: str) -> None:
+    assert told in refused("mlir-opt", "in.mlir", "-o", "out.mlir", *flags, cwd=folder, code=2)
 
 
 def test_a_runner_that_nobody_asks_is_a_warning(folder: Path) -> None:
