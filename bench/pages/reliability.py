@@ -159,8 +159,8 @@ the growth of the process that grew more.
 ## Mistakes that tests notice
 
 `make mutants` puts one mistake at a time into a line of the product that a seed chooses: a condition is
-turned round, a number changes by one, a loop does nothing, an exception is not caught. It wants 300 of them in
-Python and 40 in C++, and goes on where it ended; the table has those that it has tried. For a mistake in
+turned round, a number changes by one, a loop does nothing, an exception is not caught. It wants 300 of them
+in Python and 40 in C++, and goes on where it ended; the table has those that it has tried. For a mistake in
 Python, tests run that execute the line or are near to it; for one in C++, those of its folder. Where nothing
 failed at first, a test was added, and the mistake tried again. bench/results/mutants.jsonl has every mistake
 and the first test that noticed it; an equivalent one changes nothing that a test can see, and the reason is

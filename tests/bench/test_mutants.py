@@ -45,4 +45,8 @@ def test_the_record_says_why_a_mutant_is_equivalent() -> None:
     assert {row["result"] for row in rows} <= {"killed", "survived", "equivalent", "no code"}
     assert all(row["by"] for row in rows if row["result"] == "equivalent")
     page = reliability.mutants(list(rows))
-    assert f"{sum(row['result'] == 'killed' for row in rows):,}" in page
+    for name, native in (("Python", False), ("C++", True)):
+        killed = [
+            row for row in rows if row["result"] == "killed" and ("plugin/native" in row["file"]) == native
+        ]
+        assert f"| **{name}** | {len(killed)} |" in page
