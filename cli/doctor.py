@@ -162,6 +162,13 @@ def _lowering() -> str:
     return "func, scf, arith, memref, linalg to LLVM IR"
 
 
+def _inlining() -> str:
+    from passpilot.plugin.mlir.inliner import inliner
+
+    inliner()
+    return "MLIR's inliner asks a runner"
+
+
 def _engine() -> str:
     ir = mlir.bindings().ir
     engine = import_module(f"{mlir.bindings().root}.execution_engine")
@@ -205,6 +212,7 @@ CHECKS: Final = (
 ABLE: Final = (
     _Check("  passes in Python", _passes_in_python),
     _Check("  lowering", _lowering, needed=False),
+    _Check("  advised-inline", _inlining, needed=False),
     _Check("  JIT", _engine, needed=False),
 )
 """Checks that need MLIR's bindings."""

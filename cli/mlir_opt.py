@@ -268,4 +268,4 @@ def _rendered(options: MlirOptOptions, operation: Any) -> bytes:
         use_local_scope=printing.mlir_print_local_scope,
         large_elements_limit=printing.mlir_elide_elementsattrs_if_larger,
     )
-    return file.getvalue().rstrip(b"\n") + b"\n"
+    return file.getvalue() + b"\n"

@@ -166,8 +166,7 @@ class Advisor:
             )
         return core
 
-    @staticmethod
-    def _site_of(core: _core.Advisor) -> object:
+    def _site_of(self, core: _core.Advisor) -> object:
         """The site of the present decision."""
         return _core.current_site(core)
 

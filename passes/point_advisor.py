@@ -51,10 +51,22 @@ class PointAdvisor(Advisor):
         self._question = _question_of(found)
         super().__init__(runner, log=log, on_error=on_error, timeout=timeout)
 
+    def _site_of(self, core: _core.Advisor) -> object:
+        if self.point != "mlir-inline":
+            return super()._site_of(core)
+        from passpilot.features.mlir.inline import CallSite  # MLIR's inliner asks, and no pass in Python
+
+        return CallSite(core)
+
     @property
-    def reads(self) -> bool:
-        """Whether the runner or the log reads the values."""
-        return bool(self.runner.inputs) or self._log is not None
+    def session(self) -> int:
+        """The address of the core's session, for a pass in C++ that asks."""
+        return self._core.session if self._core is not None else 0
+
+    def raise_failure(self) -> None:
+        """Raise what has failed, if anything has."""
+        if self._core is not None and self._core.failure is not None:
+            self._failed(self._core)
 
     def ask(self, point: DecisionPoint[Answer], values: Values, site: object) -> object:
         """The advice on one decision; used by `DecisionPoint.ask`.

@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
     from passpilot.passes.llvmlite import api as llvmlite
     from passpilot.passes.mlir import api as mlir
     from passpilot.passes.mlir.fuse import MLIR_FUSE as MLIR_FUSE
-    from passpilot.passes.mlir.inlining.point import MLIR_INLINE as MLIR_INLINE
+    from passpilot.passes.mlir.inline import MLIR_INLINE as MLIR_INLINE
     from passpilot.passes.mlir.tile import MLIR_TILE as MLIR_TILE
     from passpilot.passes.optimize import optimize as optimize
     from passpilot.passes.python import api as llvm
@@ -104,7 +104,7 @@ _HOMES: Final = {
     "Flag": "features.domain",
     "InlineAdvisor": "passes.llvm_advisors",
     "MLIR_FUSE": "passes.mlir.fuse",
-    "MLIR_INLINE": "passes.mlir.inlining.point",
+    "MLIR_INLINE": "passes.mlir.inline",
     "MLIR_TILE": "passes.mlir.tile",
     "Module": "plugin.module",
     "Number": "features.domain",

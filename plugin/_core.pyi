@@ -991,43 +991,6 @@ class PrioritySite:
 
     def __str__(self) -> str: ...
 
-class MlirApi:
-    """The C API of the installed MLIR bindings."""
-
-    def __init__(self, library: str, plain: Sequence[str]) -> None:
-        """
-        `plain` are dialects and operations whose own attributes mention no symbols.
-        """
-
-    def count(self, operation: object, calling: Sequence[tuple[str, str]]) -> tuple[dict[str, int], list[int], int, int, int, int, dict[str, int], list[tuple[object, int, str | None, bool]], list[int]]:
-        """
-        Counts the contents of the operation in a capsule. Returns the operations by name and per dialect of the feature table (others last), the number of loops, of blocks, of its own blocks, the depth of nested regions, the mentions of each symbol, the calls, and the order in which MLIR's inliner visits them, empty if that is the order of the text.
-        """
-
-    def mentions(self, operation: object, inside: bool) -> dict[str, int]:
-        """
-        Counts how often an operation's attributes mention each symbol, and those of the operations in it if `inside`.
-        """
-
-    def stack_locations(self, body: object, call: object) -> None:
-        """
-        Gives everything in a function call-site locations, as MLIR's inliner does: the body is about to replace the call.
-        """
-
-    def move_rest(self, last: object, block: object) -> None:
-        """Moves the operations behind an operation to the end of a block."""
-
-    def move_all(self, block: object, to: object) -> None:
-        """Moves the operations of a block to the end of another."""
-
-    def insert_after(self, block: object, place: object) -> None:
-        """Moves a block behind another."""
-
-    def splice(self, call: object, function: object) -> None:
-        """
-        Replaces a call by the only block of a function, which ends with a return; the function loses its body.
-        """
-
 class Advisor:
     def __init__(self, point: PointSpec, native: NativeRunner | None, inputs: Sequence[TensorSpec], custom: Sequence[tuple[TensorSpec, Callable[[], None]]], default_on_error: bool, limit: float, logged: bool) -> None: ...
 
@@ -1052,6 +1015,10 @@ class Advisor:
         """
         Computes the features that the runner did not declare; nothing between decisions.
         """
+
+    @property
+    def ordinal(self) -> int:
+        """The number of the current question, or of the last."""
 
     @property
     def counts(self) -> dict[str, float]: ...

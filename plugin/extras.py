@@ -18,7 +18,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "aot": ("google.protobuf", "llvmlite", "onnx"),
     "grpc": ("google.protobuf", "grpc", "grpc_health", "grpc_reflection"),
     "llvmlite": ("llvmlite",),
-    "mlir": ("torch_mlir",),
+    "mlir": ("llvm", "mlir"),
     "numba": ("llvmlite", "numba"),
     "train": (
         "cma",

@@ -53,6 +53,16 @@ def mlir_plugin() -> Path:
     return _path("libpasspilot_mlir.so", f"sudo apt-get install {packages}, and build passpilot again")
 
 
+def mlir_inliner() -> Path:
+    """The library that inlines in modules of MLIR's Python bindings.
+
+    Raises:
+        InputError: it has not been built.
+    """
+    packages = f"g++ libmlir-{MAJOR}-dev"
+    return _path("libpasspilot_mlir_hosted.so", f"sudo apt-get install {packages}, and build passpilot again")
+
+
 def c_library() -> Path:
     """The library of the C API; the folders `cmake` and `pkgconfig` are beside it."""
     return _path("libpasspilot_c.so.1")

@@ -41,6 +41,7 @@ need "llvm-$llvm" command -v "opt-$llvm"
 need "llvm-$llvm-dev" test -f "/usr/lib/llvm-$llvm/lib/cmake/llvm/LLVMConfig.cmake"
 need "llvm-$llvm-tools" command -v "FileCheck-$llvm"
 need "clang-$llvm" command -v "clang-$llvm"
+need "libmlir-$llvm-dev" test -f "/usr/lib/llvm-$llvm/include/mlir/Transforms/Inliner.h"
 need g++ command -v g++
 if [ "$python" = /usr/bin/python3 ]; then
   need python3 test -x "$python"
@@ -48,7 +49,6 @@ if [ "$python" = /usr/bin/python3 ]; then
   need python3-dev "$python" -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")'
 fi
 if [ "$group" = test ]; then
-  need "libmlir-$llvm-dev" test -f "/usr/lib/llvm-$llvm/include/mlir/Transforms/Inliner.h"
   need "mlir-$llvm-tools" command -v "mlir-opt-$llvm"
   need "lld-$llvm" command -v "ld.lld-$llvm"
   need llvm-14 command -v opt-14 # a test: the plugin refuses another LLVM's tools

@@ -59,7 +59,8 @@ def main() -> None:
     build_wheel(llvm_project(version), raw)
     require(raw, f"passpilot-llvm{MAJOR}=={'.'.join(version.split('.')[:2])}.*")
     for wheel in raw.glob("*.whl"):
-        excluded = (f"--exclude=lib{name}.so.*" for name in ("LLVM", "MLIR", "passpilot*"))
+        names = ("LLVM.so*", "MLIR.so.*", "MLIRPythonCAPI.so", "passpilot*.so*")
+        excluded = (f"--exclude=lib{name}" for name in names)
         options = ("--plat", PLATFORM, "--only-plat", "--wheel-dir", str(DIST))
         python("auditwheel", "repair", *excluded, *options, str(wheel))
     python("build", "--sdist", "--no-isolation", "--outdir", str(DIST), str(ROOT))

@@ -48,7 +48,6 @@ COUNTS: Final = {"python": 300, "native": 40}
 QUICK: Final = 10.0
 MOST: Final = 90.0
 """Seconds of the tests that run first for a mutant, and of all that are known to execute its line."""
-MOST_FAILING: Final = 3
 LONGEST: Final = 150.0
 """Seconds that a run of tests may take."""
 MEMORY: Final = 6 << 30
@@ -130,19 +129,15 @@ def _tried(mutant: Mutant, tests: Sequence[str]) -> tuple[str, str]:
     native = mutant.file.startswith(NATIVE)
     near = [_native_tests(mutant.file)] if native else _python_tests(mutant)
     for batch in [tests] if tests else near:
-        failing: list[str] = []
-        while len(failing) <= MOST_FAILING:
-            with _put_in(mutant):
-                if native and not build():
-                    return "no code", ""
-                test = run_tests(batch, failing).partition("[")[0]
-            if not test:
-                break
-            if native:
-                build()
-            if not run_tests([test]):
-                return "killed", test
-            failing.append(test)  # also without the mutant
+        with _put_in(mutant):
+            if native and not build():
+                return "no code", ""
+            failed = run_tests(batch)
+        if failed and native:
+            build()
+        test = failed.partition("[")[0]
+        if test and not run_tests([test]):
+            return "killed", test
     return "survived", ""
 
 
@@ -212,13 +207,11 @@ def build() -> bool:
     return True
 
 
-def run_tests(nodes: Sequence[str], without: Sequence[str] = ()) -> str:
+def run_tests(nodes: Sequence[str]) -> str:
     """Run tests until one fails; returns its name, or nothing if none does within `LONGEST`."""
-    nodes = [node for node in nodes if node not in without]
     lit = [node for node in nodes if node.startswith(reach.LIT)]
     rest = [node for node in nodes if node not in lit]
-    options = ("-x", "-rfE", "--timeout=60", *(f"--deselect={each}" for each in without))
-    if rest and (failed := _run([*reach.PYTEST, *options, *rest])):
+    if rest and (failed := _run([*reach.PYTEST, "-x", "-rfE", "--timeout=60", *rest])):
         return failed
     return _run([*reach.LIT_COMMAND, "--max-failures=1", *lit]) if lit else ""
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a model sees of a call in MLIR that may be inlined.
 
-A function's numbers are up to date: they are counted again after each simplification, and each inlined call
-adds the callee's numbers. Uses of a symbol are its mentions in functions; as in MLIR's inliner, mentions in
-dropped functions still count. Heights and component sizes are those of the call graph before the first
-decision.
+The inliner in plugin/native/mlir computes the values. A function's numbers are up to date: they are counted
+again after each simplification, and each inlined call adds the callee's numbers. Uses of a symbol are its
+mentions in functions; as in MLIR's inliner, mentions in dropped functions still count. Heights and component
+sizes are those of the call graph before the first decision.
 """
 
 from __future__ import annotations
@@ -12,24 +12,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.domain import Flag
-from passpilot.features.mlir.contents import LOOPS, around
 from passpilot.features.point import Site, row
 from passpilot.features.spec import TensorSpec
 from passpilot.features.table import PointTable
 from passpilot.plugin.errors import StaleViewError
-from passpilot.plugin.mlir.place import place_of
+from passpilot.plugin.mlir.inliner import inliner
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from passpilot.features.mlir.call_graph import CallGraph, CallGraphNode
-    from passpilot.features.mlir.contents import Call
-    from passpilot.plugin.mlir.protocols import Operation, Value
+    from passpilot.plugin import _core
+    from passpilot.plugin.mlir.protocols import Operation
 
 DIALECTS: Final = (
     *("affine", "arith", "cf", "func", "linalg", "llvm", "math", "memref", "scf", "tensor", "vector"),
 )
-"""The dialects whose operations have a feature of their own, as in plugin/native/runtime/mlir_contents.h."""
+"""The dialects whose operations have a feature of their own, as in plugin/native/mlir/contents.h."""
 
 FEATURES: Final = (
     row("arguments", "operands of the call"),
@@ -65,17 +61,16 @@ TABLE: Final = PointTable("mlir-inline", FEATURES, TensorSpec("inlining_decision
 class CallSite(Site):
     """A call that may be inlined, valid during its decision.
 
-    `call`, `caller` and `callee` are operations of MLIR's Python bindings. Do not change or keep them.
+    `call`, `caller` and `callee` are operations of upstream's Python bindings. Do not change or keep them.
     """
 
-    __slots__ = ("_call", "_callee", "_caller", "_over")
+    __slots__ = ("_core", "_ordinal")
 
-    def __init__(self, call: Call, caller: CallGraphNode, callee: CallGraphNode) -> None:
-        self._call, self._caller, self._callee = call, caller, callee
-        self._over = False
+    def __init__(self, core: _core.Advisor) -> None:
+        self._core, self._ordinal = core, core.ordinal
 
     def __repr__(self) -> str:
-        return f"<CallSite {self.caller_name} -> {self.callee_name}>"
+        return f"<{type(self).__name__} {self.caller_name} -> {self.callee_name}>"
 
     @property
     def call(self) -> Operation:
@@ -84,8 +79,7 @@ class CallSite(Site):
         Raises:
             StaleViewError: the decision is over.
         """
-        self._check("call")
-        return self._call.operation
+        return self._operation("call")
 
     @property
     def caller(self) -> Operation:
@@ -94,8 +88,7 @@ class CallSite(Site):
         Raises:
             StaleViewError: the decision is over.
         """
-        self._check("caller")
-        return self._caller.operation
+        return self._operation("caller")
 
     @property
     def callee(self) -> Operation:
@@ -104,87 +97,45 @@ class CallSite(Site):
         Raises:
             StaleViewError: the decision is over.
         """
-        self._check("callee")
-        return self._callee.operation
+        return self._operation("callee")
 
     @property
     def caller_name(self) -> str:
         """The symbol of the caller."""
-        return self._caller.name
+        return self._place("caller_name").caller
 
     @property
     def callee_name(self) -> str:
         """The symbol of the callee."""
-        return self._callee.name
+        return self._place("callee_name").callee
 
     @property
     def context(self) -> str:
         """The symbol of the caller."""
-        return self._caller.name
+        return self.caller_name
 
     @property
     def place(self) -> tuple[str, int, int] | None:
         """File, line and column of the call, if known."""
-        self._check("place")
-        place = place_of(self._call.operation.location)
-        return place if place[1] else None
+        place = self._place("place")
+        return (place.file, place.line, place.column) if place.file else None
 
-    def end(self) -> None:
-        """Invalidate the site: the decision is over."""
-        self._over = True
+    def _operation(self, part: str) -> Operation:
+        self._place(part)
+        operation = inliner().operation(self._core.session, part)
+        assert operation is not None, "there is a question"
+        return operation
 
-    def _check(self, what: str) -> None:
-        if self._over:
-            expected = "expected to be read within its decision, got a read after it"
-            raise StaleViewError(f"obs.site.{what}: {expected}")
+    def _place(self, what: str) -> _core.DecisionPlace:
+        """Where the call is.
 
-
-def observe(
-    call: Call, caller: CallGraphNode, callee: CallGraphNode, graph: CallGraph
-) -> Mapping[str, object]:
-    """The feature values of a call."""
-    operation = call.operation
-    parents = [] if caller.is_flat else list(around(operation, caller.operation))
-    operands = operation.operands
-    return {
-        **_callee_row(callee),
-        "arguments": len(operands),
-        "constant_arguments": sum(map(_is_constant, operands)),
-        "results": len(operation.results),
-        "loop_depth": sum(parent.name in LOOPS for parent in parents),
-        "region_depth": len(parents) + 1,
-        "callee_uses": callee.uses,
-        "caller_operations": caller.operations,
-        "caller_blocks": caller.blocks,
-        "caller_calls": caller.calls,
-        "caller_uses": caller.uses,
-        "caller_is_private": caller.discardable,
-        "caller_height": caller.height,
-        "functions": len(graph.nodes),
-    }
-
-
-def _callee_row(callee: CallGraphNode) -> Mapping[str, object]:
-    """The values that depend on the callee alone; cached until the function is counted again."""
-    contents = callee.contents
-    if contents.row is None:
-        dialects = zip((*DIALECTS, "other"), contents.dialects, strict=True)
-        contents.row = {
-            "callee_operations": contents.operations,
-            "callee_blocks": contents.blocks,
-            "callee_region_depth": contents.depth,
-            "callee_loops": contents.loops,
-            "callee_calls": len(contents.calls),
-            **{f"callee_{name}_operations": count for name, count in dialects},
-            "callee_is_private": callee.discardable,
-            "callee_is_recursive": callee.component_size > 1 or callee in callee.targets,
-            "callee_height": callee.height,
-            "callee_component_size": callee.component_size,
-        }
-    return contents.row
-
-
-def _is_constant(value: Value) -> bool:
-    """Whether an operation such as ``arith.constant`` or ``llvm.mlir.constant`` defines the value."""
-    operation = getattr(value.owner, "operation", None)
-    return operation is not None and operation.name.endswith(".constant")
+        Raises:
+            StaleViewError: the decision is over.
+        """
+        try:
+            if self._core.ordinal == self._ordinal:
+                return self._core.place
+        except StaleViewError:  # there is no decision
+            pass
+        expected = "expected to be read within its decision, got a read after it"
+        raise StaleViewError(f"obs.site.{what}: {expected}")

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.domain import Choice
-from passpilot.features.mlir.contents import LOOPS
 from passpilot.features.mlir.structured import MOST_LOOPS
 from passpilot.features.point import row
 from passpilot.features.spec import TensorSpec
@@ -82,6 +81,11 @@ FEATURES: Final = (
     row("consumers", "uses of the results by other operations of linalg"),
     row("mask", "1 for each size that is allowed", shape=(1, len(TILE_SIZES))),
 )
+
+LOOPS: Final = frozenset(
+    ("scf.for", "scf.while", "scf.parallel", "scf.forall", "affine.for", "affine.parallel")
+)
+"""Operations whose regions may run several times."""
 
 TABLE: Final = PointTable(
     "mlir-tile", FEATURES, TensorSpec("tile_choice", "int64", (1,)), Choice(len(TILE_SIZES), "mask")

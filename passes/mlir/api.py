@@ -19,9 +19,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from passpilot.features.mlir.calls import register_call, unregister_call
 from passpilot.passes.mlir.lower import lower, to_llvm_dialect
 from passpilot.passes.mlir.pipeline import run_pipeline, signal_pass_failure
+from passpilot.passes.mlir.registered_calls import register_call, unregister_call
 from passpilot.passes.mlir.rewrite import rewrite_greedily
 from passpilot.passes.python.registry import MLIR, check_name
 from passpilot.plugin.errors import RegistrationError, publish

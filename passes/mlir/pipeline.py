@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from passpilot.passes.mlir.narrow_integers import lowers_bits, widen_bits
 from passpilot.passes.mlir.text import parse, refused
 from passpilot.passes.python.element import make_pass, raise_again
 from passpilot.passes.python.registry import MLIR
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from passpilot.passes.advisor import Advisor
     from passpilot.passes.mlir.text import Element
-    from passpilot.passes.python.element import Pass
     from passpilot.passes.python.registry import PassDefinition
     from passpilot.plugin.errors import PipelineError
     from passpilot.plugin.mlir.diagnostics import Diagnostic
@@ -138,8 +138,15 @@ class Pipeline:
                 self._fill(manager.nested_under(element.name), element.name, element.inner)
             elif definition := MLIR.find(element.name):
                 self._add(manager, anchor, element, definition)
-            elif problem := manager.add_pipeline(str(element)):
-                raise self._refused(element.name, _expected(element, problem), element.start, _end(element))
+            else:
+                self._add_native(manager, element)
+
+    def _add_native(self, manager: mlir_capi.OpPassManager, element: Element) -> None:
+        if lowers_bits(element.name):
+            run = RunPass(partial(self._call, "widen-integers", widen_bits))
+            self._kept.append(manager.add_pass("WidenIntegers", "widen-integers", "", "", run))
+        if problem := manager.add_pipeline(str(element)):
+            raise self._refused(element.name, _expected(element, problem), element.start, _end(element))
 
     def _add(
         self, manager: mlir_capi.OpPassManager, anchor: str, element: Element, definition: PassDefinition
@@ -151,7 +158,9 @@ class Pipeline:
             raise error(message, element.start, _end(element))
         place = element.start, _end(element)
         pass_ = make_pass(definition, element.options or "", element.options_start, place, error)
-        run = RunPass(partial(self._call, definition.name, pass_))
+        if prepare := getattr(pass_, "prepare", None):
+            prepare(self._context)
+        run = RunPass(partial(self._call, definition.name, pass_.run))
         self._kept.append(
             manager.add_pass(definition.kind.__name__, str(element), definition.doc, level, run)
         )
@@ -159,7 +168,9 @@ class Pipeline:
     def _refused(self, name: str, message: str, start: int, end: int) -> PipelineError:
         return refused(WHO, self._text, f"pass {name}: {message}", start, end)
 
-    def _call(self, name: str, body: Pass, address: int, pass_: int, _: object) -> None:
+    def _call(
+        self, name: str, body: Callable[[Operation], object], address: int, pass_: int, _: object
+    ) -> None:
         """Runs a Python pass; MLIR calls this, so it must not raise."""
         location: Any = None
         try:
@@ -171,7 +182,7 @@ class Pipeline:
             run = _Run(pass_)
             _RUNNING.runs.append(run)
             try:
-                answer = body.run(operation)
+                answer = body(operation)
             finally:
                 _RUNNING.runs.pop()
                 _stop_if_erased(name, location, operation)

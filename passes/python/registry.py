@@ -172,7 +172,7 @@ MLIR: Final = PassRegistry(
     "passpilot.mlir_passes",
     {
         "advised-fuse": "passpilot.passes.mlir.fuse:AdvisedFuse",
-        "advised-inline": "passpilot.passes.mlir.inlining.pass_:AdvisedInline",
+        "advised-inline": "passpilot.passes.mlir.inline:AdvisedInline",
         "advised-tile": "passpilot.passes.mlir.tile:AdvisedTile",
     },
     "MLIR",

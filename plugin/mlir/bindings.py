@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import install
@@ -38,10 +38,13 @@ class _Package:
 
 
 _PACKAGES: Final[Mapping[str, _Package]] = {
-    "mlir": _Package("mlir-python-bindings", "libMLIRPythonCAPI.so*"),
+    "mlir": _Package("xtc-mlir-python-bindings", "libMLIRPythonCAPI.so*"),
     "torch_mlir": _Package("torch-mlir", "libTorchMLIRAggregateCAPI.so*"),
     "iree.compiler": _Package("iree-base-compiler", "libIREECompiler.so*"),
 }
+
+UPSTREAM: Final = "mlir"
+"""The package that upstream's own bindings have."""
 
 ROOTS: Final = tuple(_PACKAGES)
 """The packages that contain bindings; the first installed one is used."""
@@ -67,12 +70,14 @@ class Bindings:
     @cached_property
     def version(self) -> str:
         """The version of the installed package."""
-        from importlib.metadata import PackageNotFoundError, version
+        from importlib.metadata import PackageNotFoundError, distribution
 
         try:
-            return version(_PACKAGES[self.root].distribution)
+            found = distribution(_PACKAGES[self.root].distribution)
         except PackageNotFoundError:  # built, but not installed
             return "unknown"
+        is_this = _folder(self.root) == Path(str(found.locate_file(self.root.replace(".", "/"))))
+        return found.version if is_this else "unknown"
 
     @cached_property
     def capi(self) -> Path:
@@ -159,12 +164,46 @@ def bindings() -> Bindings:
     """
     if _foreign:
         return _AbsentBindings()
-    root = _chosen()
+    return bindings_of(_chosen())
+
+
+@cache
+def bindings_of(root: str) -> Bindings:
+    """The bindings of a package.
+
+    Raises:
+        InputError: it cannot be imported.
+    """
     try:
         with _numpy_on_use():
             return Bindings(root, import_module(f"{root}.ir"), import_module(f"{root}.passmanager"))
     except ImportError as error:
         raise InputError(f"{root}: expected MLIR's Python bindings, got: {error}; {_INSTALL}") from error
+
+
+def text_of(module: Any) -> str:
+    """The text of a module that loses nothing; other bindings read it."""
+    text: str = module.operation.get_asm(
+        enable_debug_info=True, print_generic_op_form=True, assume_verified=True
+    )
+    return text
+
+
+def upstream_copy(who: str, module: Any) -> Operation:
+    """A copy of a module of other bindings, as an operation of upstream's; it goes there as text.
+
+    Raises:
+        InputError: upstream's bindings are not installed, or cannot read the text.
+    """
+    upstream, text = bindings_of(UPSTREAM), text_of(module)
+    context = upstream.ir.Context()
+    context.allow_unregistered_dialects = True
+    try:
+        copy: Operation = upstream.ir.Module.parse(text, context).operation
+    except upstream.ir.MLIRError as error:
+        got = error.error_diagnostics[0].message
+        raise InputError(f"{who}: expected a module that MLIR {upstream.version} reads, got: {got}") from None
+    return copy
 
 
 class _NumpyOnUse(ModuleType):

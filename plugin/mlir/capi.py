@@ -30,6 +30,7 @@ from passpilot.plugin.mlir.functions import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from passpilot.plugin.mlir.bindings import Bindings
     from passpilot.plugin.mlir.protocols import Operation
 
 
@@ -86,19 +87,16 @@ def signal_failure(pass_: int) -> None:
     pass_functions().mlirExternalPassSignalFailure(pass_)
 
 
-def operation_at(address: int) -> Operation:
-    """The operation at an address."""
-    create, name = _operations()
+def operation_at(address: int, mlir: Bindings | None = None) -> Operation:
+    """The operation at an address, of the bindings in use or of others."""
+    create, name = _operations(mlir or bindings())
     return create(_capsule_of(address, name, None))
 
 
 def translated(module: Any) -> str | None:
-    """Translate a module in the llvm dialect to LLVM IR; None if it cannot be, as diagnostics explain.
+    """Translate a module of upstream's bindings from the llvm dialect to LLVM IR; None if it cannot be.
 
     The Python modules have such a function, too, but it crashes if it cannot translate a module.
-
-    Raises:
-        InputError: the bindings have no translation.
     """
     library = translation_functions()
     context = library.LLVMContextCreate()
@@ -213,9 +211,8 @@ def _type_id(_: str) -> int:
 
 
 @cache
-def _operations() -> tuple[Callable[[object], Operation], bytes]:
+def _operations(mlir: Bindings) -> tuple[Callable[[object], Operation], bytes]:
     """The function that makes an operation from a capsule, and the name that the capsule must have."""
-    mlir = bindings()
     with mlir.ir.Context(), mlir.ir.Location.unknown():
         module = mlir.ir.Module.create()
         return mlir.ir.Operation._CAPICreate, _name_of(module.operation._CAPIPtr)

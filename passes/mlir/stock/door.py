@@ -15,10 +15,10 @@ import threading
 from ctypes import c_bool, c_double, c_size_t
 from functools import cache
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.features.catalogue import HOOKED
-from passpilot.features.point import Site
+from passpilot.features.mlir.inline import CallSite
 from passpilot.passes.mlir.stock.messages import AdviseRequest, EndRequest, RunRequest
 from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.passes.python.registry import MLIR
@@ -39,54 +39,13 @@ if TYPE_CHECKING:
 POINT: Final = "mlir-inline"
 
 
-class LoadedSite(Site):
-    """A call that MLIR's own inliner may inline, valid during its decision."""
+class LoadedSite(CallSite):
+    """A call that MLIR's own inliner may inline; its operations belong to the tool's MLIR."""
 
-    __slots__ = ("_core",)
+    __slots__ = ()
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-
-    def __repr__(self) -> str:
-        return f"<LoadedSite {self.caller_name} -> {self.callee_name}>"
-
-    @property
-    def caller_name(self) -> str:
-        """The symbol of the caller."""
-        return self._core.place.caller
-
-    @property
-    def callee_name(self) -> str:
-        """The symbol of the callee."""
-        return self._core.place.callee
-
-    @property
-    def context(self) -> str:
-        """The symbol of the caller."""
-        return self.caller_name
-
-    @property
-    def place(self) -> tuple[str, int, int] | None:
-        """File, line and column of the call, if known."""
-        place = self._core.place
-        return (place.file, place.line, place.column) if place.file else None
-
-    @property
-    def call(self) -> LoadedOperation:
-        """The calling operation."""
-        return self._operation("call")
-
-    @property
-    def caller(self) -> LoadedOperation:
-        """The function that contains the call."""
-        return self._operation("caller")
-
-    @property
-    def callee(self) -> LoadedOperation:
-        """The function that is called."""
-        return self._operation("callee")
-
-    def _operation(self, part: str) -> LoadedOperation:
+    def _operation(self, part: str) -> Any:
+        self._place(part)
         return LoadedOperation(part, self._core.site_text(part))
 
 
@@ -113,8 +72,7 @@ class LoadedOperation:
 class LoadedAdvisor(PointAdvisor):
     """Advises MLIR's own inliner in this process."""
 
-    @staticmethod
-    def _site_of(core: Core) -> LoadedSite:
+    def _site_of(self, core: Core) -> LoadedSite:
         return LoadedSite(core)
 
 

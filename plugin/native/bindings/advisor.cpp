@@ -173,6 +173,9 @@ void bindState(nb::class_<PyAdvisor> &C) {
           "describe_rest", [](PyAdvisor &A) { A.Session->describeRest(); },
           "Computes the features that the runner did not declare; nothing "
           "between decisions.")
+      .def_prop_ro(
+          "ordinal", [](PyAdvisor &A) { return A.Session->ordinal(); },
+          "The number of the current question, or of the last.")
       .def_prop_ro("counts", &countsOf,
                    nb::sig("def counts(self) -> dict[str, float]"))
       .def_prop_ro("failure",

@@ -35,7 +35,6 @@ NB_MODULE(_core, M) {
   bindPolicy(M);
   bindCallSite(M);
   bindLiveRange(M);
-  bindMlirContents(M);
   bindAdvisor(M);
   bindType(M);
   bindMetadata(M);

@@ -18,7 +18,6 @@ void bindRunner(nb::module_ &M);
 void bindPolicy(nb::module_ &M);
 void bindCallSite(nb::module_ &M);
 void bindLiveRange(nb::module_ &M);
-void bindMlirContents(nb::module_ &M);
 void bindAdvisor(nb::module_ &M);
 void bindType(nb::module_ &M);
 void bindMetadata(nb::module_ &M);

@@ -5,12 +5,10 @@
 #include "../loaded/firewall.h"
 #include "../runtime/text.h"
 
-#include "inlining.h"
+#include "inline_pass.h"
 #include "mlir_compilation.h"
 #include "mlir_passes.h"
 
-#include "mlir/Pass/Pass.h"
-#include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 
 #include <cmath>
@@ -21,13 +19,13 @@ namespace passpilot {
 
 namespace {
 
-class AdvisedInline final : public PassWrapper<AdvisedInline, OperationPass<>> {
+class AdvisedInline final : public PassWrapper<AdvisedInline, InlinePass> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AdvisedInline)
 
   AdvisedInline() = default;
   AdvisedInline(const AdvisedInline &Other)
-      : PassWrapper(Other), Simplify(Other.Simplify), Shared(Other.Shared) {}
+      : PassWrapper(Other), Shared(Other.Shared) {}
 
   StringRef getArgument() const override { return "advised-inline"; }
   StringRef getDescription() const override {
@@ -69,17 +67,10 @@ private:
   Option<double> Timeout{*this, "timeout",
                          llvm::cl::desc("seconds to wait for another process"),
                          llvm::cl::init(10.0)};
-  std::shared_ptr<OpPassManager> Simplify; ///< the parsed pipeline
   std::shared_ptr<MLIRCompilation> Shared;
 
-  std::string pipeline() const {
-    return Pipeline == "none" ? "" : Pipeline.getValue();
-  }
   std::string wrongOption() const;
-  bool canSimplify(const CallGraph &Graph);
   void adviseCalls();
-  bool advise(Advisor &Advised, CallGraph &Graph, Location &Where);
-  LogicalResult inlineCalls(CallGraph &Graph, Inlining *Advised, bool Marked);
 };
 
 /// What is wrong with an option's value; empty if nothing is.
@@ -102,33 +93,12 @@ LogicalResult AdvisedInline::initializeOptions(
     return failure();
   if (const std::string Wrong = wrongOption(); !Wrong.empty())
     return Refuse("pass advised-inline: " + Wrong);
-  Simplify = std::make_shared<OpPassManager>();
+  const std::string Simplify = Pipeline == "none" ? "" : Pipeline.getValue();
   std::string Why;
-  llvm::raw_string_ostream OS(Why);
-  if (failed(parsePassPipeline(pipeline(), *Simplify, OS)))
+  if (!configure({Engine == "mark-and-run", Simplify, Iterations}, Why))
     return Refuse("advised-inline: expected passes as default-pipeline, got '" +
                   Pipeline + "': " + StringRef(Why).trim());
   return success();
-}
-
-/// Refuses passes that cannot run on a function; MLIR would crash.
-bool AdvisedInline::canSimplify(const CallGraph &Graph) {
-  struct Open : Pass { // opens a protected member of Pass
-    using Pass::canScheduleOn;
-  };
-  bool (Pass::*const Takes)(Operation *) const = &Open::canScheduleOn;
-  for (CallGraphNode *Node : Graph) {
-    Operation *Function = Node->getCallableRegion()->getParentOp();
-    for (Pass &P : Simplify->getPasses())
-      if (!(P.*Takes)(Function)) {
-        emitError(Function->getLoc())
-            << "advised-inline: expected passes that run on "
-            << Function->getName() << " as default-pipeline, got "
-            << P.getArgument();
-        return false;
-      }
-  }
-  return true;
 }
 
 LogicalResult AdvisedInline::initialize(MLIRContext *Context) {
@@ -142,27 +112,18 @@ void AdvisedInline::runOnOperation() {
 }
 
 void AdvisedInline::adviseCalls() {
-  Operation *Root = getOperation();
-  if (!Root->hasTrait<OpTrait::SymbolTable>()) {
-    emitError(Root->getLoc())
-        << "advised-inline: expected an operation with a symbol table, such as "
-           "builtin.module, got "
-        << Root->getName();
+  if (!canRun())
     return signalPassFailure();
-  }
-  CallGraph &Graph = getAnalysis<CallGraph>();
-  if (!canSimplify(Graph))
-    return signalPassFailure();
-  Location Where = Root->getLoc();
+  Location Where = getOperation()->getLoc();
   Messages Report;
   bool Good = false;
   if (Runner.empty() && Shared->inliner()) {
-    Good = advise(*Shared->inliner(), Graph, Where);
+    Good = inlineAccepted(&Shared->inliner()->session(), Where);
     if (Shared->inliner()->session().stopped())
       Shared->failInliner(Report);
   } else if (Log.empty() && (Runner.empty() || Runner == "default")) {
     // The default decides without a log: nothing reads the questions.
-    Good = succeeded(inlineCalls(Graph, nullptr, /*Marked=*/false));
+    Good = inlineAccepted(nullptr, Where);
   } else {
     const AdvisorOptions Options{
         Runner,      Log,
@@ -171,7 +132,7 @@ void AdvisedInline::adviseCalls() {
     auto Own = makeAdvisor(Options, mlirInlinePoint(), Report);
     if (!emitMessages(Report, Where) || !Own)
       return signalPassFailure();
-    Good = advise(*Own, Graph, Where);
+    Good = inlineAccepted(&Own->session(), Where);
     Report.clear();
     Own->finish(Good, Report);
     if (Good && neverAsked(Own->session()))
@@ -179,53 +140,6 @@ void AdvisedInline::adviseCalls() {
   }
   if (!emitMessages(Report, Where) || !Good)
     signalPassFailure();
-}
-
-/// Inlines what the advisor accepts; \p Where becomes the place of a failure.
-bool AdvisedInline::advise(Advisor &Advised, CallGraph &Graph,
-                           Location &Where) {
-  Operation *Root = getOperation();
-  Inlining Run(Advised.session(), Root, Graph);
-  bool Good = true;
-  if (Engine == "bottom-up") {
-    Good = succeeded(inlineCalls(Graph, &Run, /*Marked=*/false));
-  } else if (Run.markRefused()) {
-    Good = succeeded(inlineCalls(Graph, nullptr, /*Marked=*/true));
-    Inlining::unmarkAll(Root);
-  } else {
-    Inlining::unmarkAll(Root);
-  }
-  Where = Run.where();
-  return Good;
-}
-
-LogicalResult AdvisedInline::inlineCalls(CallGraph &Graph, Inlining *Advised,
-                                         bool Marked) {
-  InlinerConfig Config;
-  Config.setDefaultPipeline([this](OpPassManager &PM) {
-    (void)parsePassPipeline(pipeline(), PM); // checked before
-  });
-  Config.setMaxInliningIterations(Iterations);
-  if (Advised)
-    Config.setCloneCallback([Advised, Clone = Config.getCloneCallback()](
-                                OpBuilder &B, Region *Body, Block *Place,
-                                Block *Behind, IRMapping &Map, bool Copy) {
-      Advised->inlining(/*Moved=*/!Copy);
-      Clone(B, Body, Place, Behind, Map, Copy);
-    });
-  auto Simplified = [this, Advised](Pass &, OpPassManager &PM, Operation *Op) {
-    const LogicalResult Result = PM.empty() ? success() : runPipeline(PM, Op);
-    if (Advised && succeeded(Result))
-      Advised->simplified(Op);
-    return Result;
-  };
-  auto Wanted = [Advised, Marked](const Inliner::ResolvedCall &Call) {
-    return Advised ? Advised->wants(Call)
-                   : !(Marked && Inlining::isMarked(Call.call));
-  };
-  Inliner Native(getOperation(), Graph, *this, getAnalysisManager(), Simplified,
-                 Config, Wanted);
-  return Native.doInlining();
 }
 
 } // namespace

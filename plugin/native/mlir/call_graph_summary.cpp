@@ -25,31 +25,24 @@ MLIRName CallGraphSummary::kindOf(OperationName Name) {
   return It->second;
 }
 
-/// MLIR's C++ interface, for countContents().
-struct CallGraphSummary::Reader {
-  CallGraphSummary &Summary;
-  Contents &C;
-
-  template <typename Function> void blocks(Operation *Op, Function Do) {
-    for (Region &R : Op->getRegions())
-      for (Block &B : R)
-        Do(&B);
-  }
-  template <typename Function> void operations(Block *B, Function Do) {
-    for (Operation &Op : *B)
-      Do(&Op);
-  }
-  MLIRName visit(Operation *Op) {
-    const MLIRName Name = Summary.kindOf(Op->getName());
-    if (!Name.Flat)
-      Summary.refer(*Op, Name.Call, C);
-    return Name;
-  }
-};
-
-void CallGraphSummary::count(Operation *Op, Contents &C) {
-  Reader MLIR{*this, C};
-  countContents(MLIR, Op, C);
+/// Adds the contents of \p Op to \p C; its body is \p Level regions deep.
+void CallGraphSummary::count(Operation *Op, Contents &C, int64_t Level) {
+  for (Region &R : Op->getRegions())
+    for (Block &B : R) {
+      ++C.Blocks;
+      C.Depth = std::max(C.Depth, Level);
+      for (Operation &Inner : B) {
+        const MLIRName Name = kindOf(Inner.getName());
+        ++C.Operations;
+        ++C.OfDialect[Name.Dialect];
+        C.Loops += Name.Loop;
+        C.Calls += Name.Call;
+        if (!Name.Flat)
+          refer(Inner, Name.Call, C);
+        if (!Name.Flat && !Name.Call)
+          count(&Inner, C, Level + 1);
+      }
+    }
 }
 
 CallGraphSummary::CallGraphSummary(Operation *Root, const CallGraph &Graph) {

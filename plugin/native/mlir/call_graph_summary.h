@@ -7,7 +7,7 @@
 #ifndef PASSPILOT_MLIR_CALL_GRAPH_SUMMARY_H
 #define PASSPILOT_MLIR_CALL_GRAPH_SUMMARY_H
 
-#include "../runtime/mlir_contents.h"
+#include "contents.h"
 
 #include "mlir/Analysis/CallGraph.h"
 #include "mlir/Interfaces/CallInterfaces.h"
@@ -86,8 +86,7 @@ private:
   void recount(FunctionSummary &F);
   void erase(FunctionSummary &F);
   void visitUntil(size_t Component);
-  struct Reader;
-  void count(mlir::Operation *Op, Contents &C);
+  void count(mlir::Operation *Op, Contents &C, int64_t Level = 1);
   void refer(mlir::Operation &Op, bool IsCall, Contents &C);
 };
 

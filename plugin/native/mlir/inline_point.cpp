@@ -107,14 +107,17 @@ DecisionPlace InlineQuestion::place() {
   return P;
 }
 
+Operation *InlineQuestion::operation(StringRef Part) const {
+  if (Part == "call")
+    return Site.Call;
+  return Part == "caller" ? Site.Caller.Function : Site.Callee.Function;
+}
+
 std::string InlineQuestion::irOf(const std::string &Part) {
-  Operation *Op = Site.Call;
-  if (Part != "call")
-    Op = Part == "caller" ? Site.Caller.Function : Site.Callee.Function;
   std::string Text;
   llvm::raw_string_ostream OS(Text);
   // Numbering the whole module at every decision would be slow.
-  Op->print(OS, OpPrintingFlags().useLocalScope());
+  operation(Part)->print(OS, OpPrintingFlags().useLocalScope());
   return Text;
 }
 

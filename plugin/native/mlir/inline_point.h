@@ -30,6 +30,8 @@ public:
   Advice defaultAdvice() override { return {1}; }
   DecisionPlace place() override;
   std::string irOf(const std::string &Part) override;
+  /// The "call", "caller" or "callee".
+  mlir::Operation *operation(llvm::StringRef Part) const;
 
 private:
   const MLIRCallSite &Site;

@@ -11,7 +11,7 @@ import pytest
 from passpilot.features import custom
 from passpilot.features.mlir.inline import CallSite
 from passpilot.passes.mlir.api import bindings, register_call, run_pipeline, unregister_call
-from passpilot.passes.mlir.inlining.point import MLIR_INLINE
+from passpilot.passes.mlir.inline import MLIR_INLINE
 from passpilot.plugin.errors import (
     InputError,
     PasspilotWarning,
@@ -150,9 +150,16 @@ def test_all_is_asked_beforehand() -> None:
     assert str(module).count("no_inline") == 1, "the mark of the program's own"
 
 
-@BOTH
-def test_nothing_changes_where_all_is_refused(engine: str) -> None:
-    module, questions = asked(TEXT, 0, f"engine={engine}")
+@pytest.mark.parametrize("options", ["engine=mark-and-run", "default-pipeline=none", "default-pipeline="])
+def test_nothing_changes_where_all_is_refused_and_nothing_simplified(options: str) -> None:
+    module, questions = asked(TEXT, 0, options)
+    assert len(questions) >= 3
+    assert str(module) == str(parsed(TEXT))
+
+
+def test_functions_are_simplified_whatever_is_decided() -> None:
+    text = TEXT.replace("return %2", "%useless = arith.muli %2, %2 : i64\n  return %2")
+    module, questions = asked(text, 0)
     assert len(questions) >= 3
     assert str(module) == str(parsed(TEXT))
 
@@ -287,9 +294,9 @@ def test_user_of_an_insertion_point_gets_no_copies() -> None:
     [
         ("engine=both", PipelineError, r"expected bottom-up\|mark-and-run for engine, got 'both'"),
         ("runner=nosuch:1", RunnerSpecError, "runner scheme 'nosuch': expected one of"),
-        ("default-pipeline=nosuch", InputError, r"'func.func\(nosuch\)': expected one that MLIR takes"),
-        ("default-pipeline=convert-func-to-llvm", InputError, "restricted to 'builtin.module'"),
-        ("default-pipeline=nosuch engine=mark-and-run", InputError, "expected one that MLIR takes, got"),
+        ("default-pipeline=nosuch", InputError, "expected passes as default-pipeline, got 'nosuch'"),
+        ("default-pipeline=convert-func-to-llvm", InputError, "expected passes that run on func.func as "),
+        ("default-pipeline=no engine=mark-and-run", InputError, "expected passes as default-pipeline"),
         ("runner=python:/no/such.py:decide", InputError, "/no/such.py"),
     ],
 )

@@ -34,7 +34,7 @@ def test_all_accepted_is_what_mlir_does(name: str, engine: str, tmp_path: Path) 
     assert str(advised) == str(native)
     assert calls(native)
     assert not any(calls(native).values())
-    refused = piped(text, f"advised-inline{{runner=const:0 engine={engine}}}")
+    refused = piped(text, f"advised-inline{{runner=const:0 engine={engine} default-pipeline=none}}")
     assert str(refused) == str(parsed(text))
 
 

@@ -13,7 +13,7 @@ from passpilot.cli.aot import main as aot
 from passpilot.features.log.reader import read_log
 from passpilot.features.mlir.inline import FEATURES
 from passpilot.passes.mlir.api import run_pipeline
-from passpilot.passes.mlir.inlining.point import MLIR_INLINE
+from passpilot.passes.mlir.inline import MLIR_INLINE
 from passpilot.plugin.errors import AdviceError, Error, PasspilotWarning, PeerError, PolicyError
 from passpilot.runners.conformance import check_runner
 from passpilot.runners.python import Observation

@@ -105,7 +105,10 @@ def test_a_placeholder_of_the_name_mlir_is_no_package(tmp_path: Path) -> None:
     done = mlir_opt(tmp_path, "builtin.module(inline)", "mlir", path=site)
     assert done.returncode == 1
     assert ERROR.fullmatch(done.stderr)
-    assert "expected the package mlir that PASSPILOT_MLIR names, got none; install mlir-" in done.stderr
+    assert (
+        "expected the package mlir that PASSPILOT_MLIR names, got none; install xtc-mlir-python-bindings"
+        in done.stderr
+    )
 
 
 def test_bindings_that_are_broken(tmp_path: Path) -> None:
@@ -157,18 +160,18 @@ assert numpy is sys.modules["numpy"] and numpy.arange(3).sum() == 3
 
 
 def test_a_package_that_was_built_but_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    libraries = tmp_path / "mlir" / "_mlir_libs"
+    libraries = tmp_path / "torch_mlir" / "_mlir_libs"
     libraries.mkdir(parents=True)
-    (tmp_path / "mlir" / "__init__.py").touch()
+    (tmp_path / "torch_mlir" / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    made = Bindings("mlir", ModuleType("ir"), ModuleType("passmanager"))
+    made = Bindings("torch_mlir", ModuleType("ir"), ModuleType("passmanager"))
     assert made.version == "unknown"
-    told = r"^mlir: expected _mlir_libs/libMLIRPythonCAPI.so\* in .*/mlir, got none; run: pip install"
+    told = r"^torch_mlir: expected _mlir_libs/libTorchMLIRAggregateCAPI.so\* in .*/torch_mlir, got none; run:"
     with pytest.raises(InputError, match=told):
         _ = made.capi
-    for name in ("libMLIRPythonCAPI.so.22", "libMLIRPythonCAPI.so", "libOther.so"):
+    for name in ("libTorchMLIRAggregateCAPI.so.22", "libTorchMLIRAggregateCAPI.so", "libOther.so"):
         (libraries / name).touch()
-    assert made.capi == libraries / "libMLIRPythonCAPI.so"
+    assert made.capi == libraries / "libTorchMLIRAggregateCAPI.so"
 
 
 def test_in_a_compiler_the_bindings_can_be_named_but_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from passpilot.passes.mlir.api import run_pipeline
-from passpilot.passes.mlir.inlining.pass_ import AdvisedInline
+from passpilot.passes.mlir.inline import AdvisedInline
 from passpilot.plugin.errors import Error
 from tests.passes.mlir.passes import parsed
 from tests.plugin.native.mlir.tools import CALL, CALLS, inlined, refused, stock, written

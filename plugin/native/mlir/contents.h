@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Counts what an operation of MLIR contains: the numbers of the decision point
-// `mlir-inline`. Stock mlir-opt uses MLIR's C++ interface, and Python the C
-// API of its bindings; both count by the function here.
+// What the decision point `mlir-inline` counts in an operation of MLIR.
 
-#ifndef PASSPILOT_RUNTIME_MLIR_CONTENTS_H
-#define PASSPILOT_RUNTIME_MLIR_CONTENTS_H
+#ifndef PASSPILOT_MLIR_CONTENTS_H
+#define PASSPILOT_MLIR_CONTENTS_H
 
 #include <algorithm>
 #include <array>
@@ -24,7 +22,7 @@ struct MLIRName {
   size_t Dialect; ///< index in MLIRDialects; its size for others
   bool Loop, Constant;
   bool Flat;         ///< has no regions, and refers to no symbols
-  bool Call = false; ///< set by the caller, who knows the dialects
+  bool Call = false; ///< whether the operation calls a symbol
 
   explicit MLIRName(std::string_view Full) {
     const std::string_view Loops[] = {"scf.for",      "scf.while",
@@ -52,28 +50,6 @@ struct MLIRCounts {
   int64_t Depth = 1; ///< of nested regions
   std::array<int64_t, MLIRDialects.size() + 1> OfDialect{};
 };
-
-/// Adds the contents of \p Op to \p C; its body is \p Level regions deep. \p
-/// MLIR is an interface of MLIR: blocks() and operations() call a function
-/// with each one in an operation or block, and visit() returns an operation's
-/// MLIRName.
-template <typename Interface, typename Operation>
-void countContents(Interface &MLIR, Operation Op, MLIRCounts &C,
-                   int64_t Level = 1) {
-  MLIR.blocks(Op, [&](auto Block) {
-    ++C.Blocks;
-    C.Depth = std::max(C.Depth, Level);
-    MLIR.operations(Block, [&](Operation Inner) {
-      const MLIRName Name = MLIR.visit(Inner);
-      ++C.Operations;
-      ++C.OfDialect[Name.Dialect];
-      C.Loops += Name.Loop;
-      C.Calls += Name.Call;
-      if (!Name.Flat && !Name.Call)
-        countContents(MLIR, Inner, C, Level + 1);
-    });
-  });
-}
 
 } // namespace passpilot
 
