@@ -15,7 +15,7 @@ SUMMARIES := build/pytest.txt build/lit.txt
 # ThreadSanitizer's runtime ends the C compiler and ldd, and reports lld's exit after an error.
 UNDER_ADDRESS := tests/plugin tests/passes/inline tests/passes/allocation tests/passes/decision_point tests/passes/python \
   tests/passes/mlir/test_inlining_random.py tests/runners/test_native.py tests/training/tuning -k "not memory and not test_cpp and not box2d-O2 and not model_at_each_domain"
-UNDER_THREAD := tests/plugin/native/c tests/plugin/native/stock/test_lld.py tests/plugin/native/stock/test_thread_sanitizer.py \
+UNDER_THREAD := tests/plugin/native/c tests/plugin/native/stock/test_lld.py tests/plugin/native/stock/test_unit_options.py tests/plugin/native/stock/test_thread_sanitizer.py \
   tests/plugin/test_lifetime.py -k "not test_cpp and not model_at_each_domain and not programs_ask and not may_be_moved and not cache_with_advice"
 
 .DEFAULT_GOAL := help

@@ -24,9 +24,10 @@ class Stats:
     decisions: int = 0
     """All decisions: by the runner, by fallback, or by the default over a limit."""
     accepted: int = 0
-    """Calls that the runner inlined, or decisions in which it chose a register."""
+    """Calls that the runner inlined, or decisions in which it chose a register to evict. 0 at points whose
+    advice is neither yes or no nor about an eviction."""
     refused: int = 0
-    """The runner's other decisions."""
+    """The runner's other decisions; all of them at such points."""
     agreed: int = 0
     """Decisions in which the runner agreed with LLVM's default, where that was computed."""
     fallbacks: int = 0

@@ -96,11 +96,10 @@ public:
     Passes.Debug = O.DebugPassManager;
     Passes.registerWith(PB, Text);
     if (!O.Functions.empty())
-      registerDecisions(PB, decisionsOf(O), Passes.gate());
+      registerDecisions(Passes, PB, decisionsOf(O));
     if (O.Decisions.empty())
       return;
-    if (Error E = registerDecisions(PB, O.Decisions, Passes.gate(),
-                                    /*GeneratesCode=*/false))
+    if (Error E = registerDecisions(Passes, PB, O.Decisions, nullptr))
       throw InputError(toString(std::move(E)));
   }
 
@@ -119,7 +118,7 @@ public:
         throwInput("--policy", std::move(E));
       if (Error E = Passes.parse(PB, Trial, O.Behind))
         throwInput("--policy", std::move(E));
-      registerPipelineBehind(PB, O.Behind);
+      registerPipelineBehind(Passes, PB, O.Behind);
     }
     if (Text.empty())
       return;

@@ -8,6 +8,7 @@
 
 #include "../allocator/allocator_pass.h"
 #include "../llvm/llvm_options.h"
+#include "../llvm/option_gate.h"
 #include "../llvm/register_allocation.h"
 #include "llvm/ADT/Statistic.h"
 #include "llvm/Analysis/RuntimeLibcallInfo.h"
@@ -274,7 +275,9 @@ Emitted HostedModule::emit(const EmitOptions &O, const Sessions &Asked,
     }
     LastPass Codegen(PM, O.Frequencies ? &Out.Frequencies : nullptr);
     {
-      const OutlinerOption Outliner(O.Outlines);
+      const OptionHold Options(OptionReader::PassConfig,
+                               O.Outlines ? OptionTexts{OutlinesAll}
+                                          : OptionTexts{});
       addCodeGen(Codegen, *TM, O, Code, SplitDwarf);
     }
     cl::PrintOptionValues();

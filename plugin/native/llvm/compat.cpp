@@ -41,10 +41,18 @@ struct Profile {
   friend Type member(Profile);
 };
 
+struct ModuleAnalyses {
+  using Type = SmallVector<std::function<void(ModuleAnalysisManager &)>, 2>
+      PassBuilder::*;
+  friend Type member(ModuleAnalyses);
+};
+
 template struct Open<FunctionDelegate, &MachineFunction::TheDelegate>;
 template struct Open<RegisterDelegates, &MachineRegisterInfo::TheDelegates>;
 template struct Open<Instrumentation, &PassBuilder::PIC>;
 template struct Open<Profile, &PassBuilder::PGOOpt>;
+template struct Open<ModuleAnalyses,
+                     &PassBuilder::ModuleAnalysisRegistrationCallbacks>;
 
 /// The option, whatever else its template arguments are.
 template <typename OptionT> OptionT *registered(StringRef Name) {
@@ -82,6 +90,12 @@ PassInstrumentationCallbacks *&instrumentationOf(PassBuilder &PB) {
 
 const std::optional<PGOOptions> &profileOf(const PassBuilder &PB) {
   return PB.*member(Profile());
+}
+
+std::unique_ptr<PassBuilder> parserOf(const PassBuilder &PB) {
+  auto Copy = std::make_unique<PassBuilder>(PB);
+  ((*Copy).*member(ModuleAnalyses())).clear();
+  return Copy;
 }
 
 } // namespace passpilot

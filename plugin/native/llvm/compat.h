@@ -63,6 +63,10 @@ llvm::PassInstrumentationCallbacks *&instrumentationOf(llvm::PassBuilder &PB);
 /// What the pass builder's pipelines do about profiles.
 const std::optional<llvm::PGOOptions> &profileOf(const llvm::PassBuilder &PB);
 
+/// A copy of \p PB that parses pipelines when \p PB may be gone. It has no
+/// callbacks for analyses of modules: ours would own the owner of the copy.
+std::unique_ptr<llvm::PassBuilder> parserOf(const llvm::PassBuilder &PB);
+
 // The members of LLVM's two providers of release-mode advisors, as in
 // MLRegAllocEvictAdvisor.cpp and MLRegAllocPriorityAdvisor.cpp.
 struct EvictionMembers : llvm::RegAllocEvictionAdvisorProvider {

@@ -3,7 +3,6 @@
 #include "decisions.h"
 
 #include "../runtime/permitted.h"
-#include "llvm_options.h"
 #include "unwind_tables.h"
 
 #include "llvm/Analysis/LoopInfo.h"
@@ -24,11 +23,14 @@ using FindUnit = std::function<const UnitDecisions *(const Module &)>;
 
 class DecidedPass : public PassInfoMixin<DecidedPass> {
 public:
-  DecidedPass(PassBuilder &PB, FindUnit Find, bool GeneratesCode)
-      : PB(&PB), Find(std::move(Find)), GeneratesCode(GeneratesCode) {}
+  DecidedPass(UserPasses &All, FindUnit Find, OnDecided AtEnd)
+      : Owner(All.Owner.lock()), All(&All), Find(std::move(Find)),
+        AtEnd(std::move(AtEnd)) {}
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
     const UnitDecisions *Unit = Find(M);
+    if (AtEnd)
+      AtEnd(M, Unit);
     if (!Unit)
       return PreservedAnalyses::all();
     for (Function &F : M) {
@@ -40,16 +42,10 @@ public:
       if (!D->Unwind.empty())
         F.addFnAttr(UnwindName, D->Unwind);
     }
-    if (GeneratesCode)
-      for (const std::string &Option : Unit->Options)
-        if (!setUnlessGiven(Option))
-          M.getContext().emitError("decisions for " + Unit->Name +
-                                   ": expected an option of LLVM's, got '" +
-                                   Option + "'");
     if (Unit->Pipeline.empty())
       return PreservedAnalyses::all();
     ModulePassManager Inner;
-    if (Error E = PB->parsePassPipeline(Inner, Unit->Pipeline)) {
+    if (Error E = All->parseLate(Inner, Unit->Pipeline)) {
       M.getContext().emitError("decisions for " + Unit->Name +
                                ": expected a pipeline, got '" + Unit->Pipeline +
                                "': " + toString(std::move(E)));
@@ -60,9 +56,10 @@ public:
   static bool isRequired() { return true; }
 
 private:
-  PassBuilder *PB;
+  std::shared_ptr<void> Owner;
+  UserPasses *All;
   FindUnit Find;
-  bool GeneratesCode;
+  OnDecided AtEnd;
 };
 
 /// Sets the size level of functions, before anything else.
@@ -135,26 +132,27 @@ void registerFunctions(PassBuilder &PB, const FindUnit &Find,
 }
 
 /// Lets the pipelines of \p PB end with what \p Find finds.
-void registerUnits(PassBuilder &PB, const FindUnit &Find, bool GeneratesCode) {
+void registerUnits(UserPasses &All, PassBuilder &PB, const FindUnit &Find,
+                   const OnDecided &AtEnd) {
   PB.registerOptimizerLastEPCallback(
-      [&PB, Find, GeneratesCode](ModulePassManager &PM, OptimizationLevel,
-                                 ThinOrFullLTOPhase Phase) {
+      [&All, Find, AtEnd](ModulePassManager &PM, OptimizationLevel,
+                          ThinOrFullLTOPhase Phase) {
         // The linker optimizes what is compiled for it, and decides then.
-        if (Phase == ThinOrFullLTOPhase::None ||
-            Phase == ThinOrFullLTOPhase::ThinLTOPostLink)
-          PM.addPass(DecidedPass(PB, Find, GeneratesCode));
+        if (!All.nested() && (Phase == ThinOrFullLTOPhase::None ||
+                              Phase == ThinOrFullLTOPhase::ThinLTOPostLink))
+          PM.addPass(DecidedPass(All, Find, AtEnd));
       });
   PB.registerFullLinkTimeOptimizationLastEPCallback(
-      [&PB, Find, GeneratesCode](ModulePassManager &PM, OptimizationLevel) {
-        PM.addPass(DecidedPass(PB, Find, GeneratesCode));
+      [&All, Find, AtEnd](ModulePassManager &PM, OptimizationLevel) {
+        if (!All.nested())
+          PM.addPass(DecidedPass(All, Find, AtEnd));
       });
 }
 
 } // namespace
 
-Error registerDecisions(PassBuilder &PB, const std::string &Path,
-                        const std::shared_ptr<ProfileGate> &Gate,
-                        bool GeneratesCode) {
+Error registerDecisions(UserPasses &Passes, PassBuilder &PB,
+                        const std::string &Path, const OnDecided &AtEnd) {
   std::string Wrong;
   auto Read = DecisionFile::read(Path, Wrong);
   if (!Read)
@@ -163,17 +161,17 @@ Error registerDecisions(PassBuilder &PB, const std::string &Path,
   const FindUnit Find = [File](const Module &M) {
     return File->find(M.getSourceFileName());
   };
-  registerFunctions(PB, Find, Gate);
-  registerUnits(PB, Find, GeneratesCode);
+  registerFunctions(PB, Find, Passes.gate());
+  registerUnits(Passes, PB, Find, AtEnd);
   return Error::success();
 }
 
-void registerDecisions(PassBuilder &PB, UnitDecisions Decided,
-                       const std::shared_ptr<ProfileGate> &Gate) {
+void registerDecisions(UserPasses &Passes, PassBuilder &PB,
+                       UnitDecisions Decided) {
   auto All = std::make_shared<const UnitDecisions>(std::move(Decided));
   const FindUnit Find = [All](const Module &) { return All.get(); };
-  registerFunctions(PB, Find, Gate);
-  registerUnits(PB, Find, /*GeneratesCode=*/false);
+  registerFunctions(PB, Find, Passes.gate());
+  registerUnits(Passes, PB, Find, nullptr);
 }
 
 Error checkPermitted(StringRef Pipeline) {
@@ -186,11 +184,12 @@ Error checkPermitted(StringRef Pipeline) {
                                  "yourself, or leave it out");
 }
 
-void registerPipelineBehind(PassBuilder &PB, const std::string &Text) {
+void registerPipelineBehind(UserPasses &Passes, PassBuilder &PB,
+                            const std::string &Text) {
   auto All = std::make_shared<UnitDecisions>();
   All->Pipeline = Text;
   registerUnits(
-      PB, [All](const Module &) { return All.get(); }, /*GeneratesCode=*/false);
+      Passes, PB, [All](const Module &) { return All.get(); }, nullptr);
 }
 
 } // namespace passpilot

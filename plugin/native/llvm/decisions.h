@@ -7,28 +7,31 @@
 #define PASSPILOT_LLVM_DECISIONS_H
 
 #include "../runtime/decision_file.h"
-#include "profile_gate.h"
-#include "llvm/Passes/PassBuilder.h"
+#include "user_pass.h"
 
 namespace passpilot {
 
+/// Called at the end of a module's pipeline with what is decided for it; null
+/// if nothing is.
+using OnDecided = std::function<void(llvm::Module &, const UnitDecisions *)>;
+
 /// Lets the pipelines that \p PB builds apply what the decision file \p Path
-/// says of their module, behind \p Gate. \p PB must outlive the pipelines, as
-/// it does in LLVM's tools. \p GeneratesCode: the tool generates code next, so
-/// that LLVM's options for it are set, for the whole process.
-llvm::Error registerDecisions(llvm::PassBuilder &PB, const std::string &Path,
-                              const std::shared_ptr<ProfileGate> &Gate,
-                              bool GeneratesCode);
+/// says of their module, behind the gate of \p Passes, but for LLVM's options:
+/// \p AtEnd knows what the tool does next. \p Passes, registered with \p PB,
+/// parses.
+llvm::Error registerDecisions(UserPasses &Passes, llvm::PassBuilder &PB,
+                              const std::string &Path, const OnDecided &AtEnd);
 
 /// Applies \p Decided to every module; the caller sets LLVM's options.
-void registerDecisions(llvm::PassBuilder &PB, UnitDecisions Decided,
-                       const std::shared_ptr<ProfileGate> &Gate);
+void registerDecisions(UserPasses &Passes, llvm::PassBuilder &PB,
+                       UnitDecisions Decided);
 
 /// Refuses a pipeline of a policy that has a pass which is not permitted.
 llvm::Error checkPermitted(llvm::StringRef Pipeline);
 
-/// Lets the pipelines of \p PB end with \p Text, which it can parse.
-void registerPipelineBehind(llvm::PassBuilder &PB, const std::string &Text);
+/// Lets the pipelines of \p PB end with \p Text, which \p Passes can parse.
+void registerPipelineBehind(UserPasses &Passes, llvm::PassBuilder &PB,
+                            const std::string &Text);
 
 } // namespace passpilot
 

@@ -15,30 +15,6 @@ static cl::Option *findOption(StringRef Name) {
   return cl::getRegisteredOptions().lookup(Name);
 }
 
-static constexpr const char *Outliner = "enable-machine-outliner";
-
-/// Returns whether the option has changed.
-static bool enableOutliner() {
-  cl::Option *O = findOption(Outliner);
-  return O && !O->getNumOccurrences() &&
-         !O->addOccurrence(0, Outliner, "always");
-}
-
-void outlineInAllFunctions() {
-  static std::once_flag Once;
-  std::call_once(Once, enableOutliner);
-}
-
-static std::mutex OutlinerMutex;
-
-OutlinerOption::OutlinerOption(bool Outlines)
-    : Lock(OutlinerMutex), Changed(Outlines && enableOutliner()) {}
-
-OutlinerOption::~OutlinerOption() {
-  if (Changed)
-    findOption(Outliner)->reset();
-}
-
 bool boolOption(StringRef Name) {
   const auto *O = optionOf<bool>(Name);
   return O && *O;
@@ -69,7 +45,8 @@ bool setUnlessGiven(StringRef Text, unsigned Position) {
   std::lock_guard<std::mutex> Lock(Mutex);
   const auto [Name, Value] = Text.split('=');
   cl::Option *O = findOption(Name);
-  return O && (O->getNumOccurrences() || !O->addOccurrence(Position, Name, Value));
+  return O &&
+         (O->getNumOccurrences() || !O->addOccurrence(Position, Name, Value));
 }
 
 void forgetTargets() {

@@ -7,8 +7,6 @@
 
 #include "llvm/ADT/StringRef.h"
 
-#include <mutex>
-
 namespace passpilot {
 
 /// The value of LLVM's boolean option \p Name; false if there is none.
@@ -26,28 +24,10 @@ bool isGiven(llvm::StringRef Name);
 /// evictions.
 void liftEvictionLimit();
 
-/// Sets LLVM's process-wide option for the machine outliner, unless the user
-/// has set it.
-void outlineInAllFunctions();
-
-/// While this lives, LLVM's option for the machine outliner is as in
-/// outlineInAllFunctions() if \p Outlines, else as it was. LLVM reads the
-/// option when it adds passes; only one thread of ours does so at a time.
-class OutlinerOption {
-public:
-  explicit OutlinerOption(bool Outlines);
-  ~OutlinerOption();
-  OutlinerOption(const OutlinerOption &) = delete;
-
-private:
-  std::unique_lock<std::mutex> Lock;
-  bool Changed = false;
-};
-
 /// Sets LLVM's process-wide option that \p Text names, as NAME or NAME=VALUE,
 /// unless it is set. Returns false if LLVM refuses it. \p Position is that of a
-/// user's argument; 0 for what no user has written.
-bool setUnlessGiven(llvm::StringRef Text, unsigned Position = 0);
+/// user's argument.
+bool setUnlessGiven(llvm::StringRef Text, unsigned Position);
 
 /// Resets process-wide options that back ends overwrite (PowerPC enlarges jump
 /// tables), so that one compilation does not affect the next. Call this before

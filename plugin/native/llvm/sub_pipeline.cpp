@@ -54,14 +54,14 @@ Expected<bool> UserPasses::runText(const PassUnit &Unit, Function *F,
   PreservedAnalyses PA = PreservedAnalyses::all();
   if (F) {
     FunctionPassManager PM;
-    if (Error E = parse(*Builder, PM, Text))
+    if (Error E = parseLate(PM, Text))
       return E;
     PA = PM.run(*F, *Unit.Managers.Function);
     if (OfModule)
       noteFunctionChange(Unit, PA);
   } else {
     ModulePassManager PM;
-    if (Error E = parse(*Builder, PM, Text))
+    if (Error E = parseLate(PM, Text))
       return E;
     PA = PM.run(*Unit.Module, MAM);
     MAM.getResult<FunctionAnalysisManagerModuleProxy>(*Unit.Module);

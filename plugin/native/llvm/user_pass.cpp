@@ -182,12 +182,13 @@ template Error UserPasses::parse(PassBuilder &, FunctionPassManager &,
 template Error UserPasses::parse(PassBuilder &, LoopPassManager &, StringRef);
 
 void UserPasses::registerWith(PassBuilder &PB, StringRef Text) {
-  Builder = &PB;
+  Callbacks = PB.getPassInstrumentationCallbacks();
   Gate = std::make_shared<ProfileGate>();
   Gate->registerWith(PB, Text);
   PB.registerAnalysisRegistrationCallback(
-      [this, Owned = Owner.lock()](ModuleAnalysisManager &AM) {
+      [this, &PB, Owned = Owner.lock()](ModuleAnalysisManager &AM) {
         Managers.Module = &AM;
+        Parser = parserOf(PB);
       });
   PB.registerAnalysisRegistrationCallback(
       [this](CGSCCAnalysisManager &AM) { Managers.CGSCC = &AM; });
@@ -200,8 +201,8 @@ void UserPasses::registerWith(PassBuilder &PB, StringRef Text) {
   registerParser<CGSCCPassManager>(PB);
   registerParser<FunctionPassManager>(PB);
   registerParser<LoopPassManager>(PB);
-  if (auto *PIC = PB.getPassInstrumentationCallbacks())
-    addAll(*PIC);
+  if (Callbacks)
+    addAll(*Callbacks);
 }
 
 /// Registers the passes' names with LLVM and watches the running passes.
@@ -219,8 +220,8 @@ void UserPasses::resolve(StringRef Element) {
     if (Element == P.Text)
       return;
   Resolve(Element);
-  if (auto *PIC = Builder->getPassInstrumentationCallbacks())
-    addAll(*PIC);
+  if (Callbacks)
+    addAll(*Callbacks);
 }
 
 /// Passes that only run other passes; verifying after them is redundant.
@@ -230,7 +231,7 @@ static const std::vector<StringRef> Containers = {"PassManager", "PassAdaptor",
 
 Error UserPasses::skip(Function &F, StringRef Name) {
   FunctionPassManager Trial;
-  if (Error E = Builder->parsePassPipeline(Trial, Name))
+  if (Error E = Parser->parsePassPipeline(Trial, Name))
     return E;
   auto &[Handle, Names] = Skips[&F];
   if (Handle != &F) // another function was at its address

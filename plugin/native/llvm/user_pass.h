@@ -84,7 +84,9 @@ public:
   llvm::PassInstrumentationCallbacks *Own = nullptr;
 
   /// Lets \p PB parse the passes, and stores its managers. Call this before the
-  /// analyses are registered with them. \p Text: the tool's pipeline.
+  /// analyses are registered with them; \p PB must stay where it is until they
+  /// are and until its pipelines are parsed, not until these run. \p Text: the
+  /// tool's pipeline.
   void registerWith(llvm::PassBuilder &PB, llvm::StringRef Text);
   /// What is in front of the pipeline's passes about profiles.
   const std::shared_ptr<ProfileGate> &gate() const { return Gate; }
@@ -92,6 +94,11 @@ public:
   template <typename PassManagerT>
   llvm::Error parse(llvm::PassBuilder &PB, PassManagerT &PM,
                     llvm::StringRef Text);
+  /// As parse(), while a pipeline runs: the builder may be gone.
+  template <typename PassManagerT>
+  llvm::Error parseLate(PassManagerT &PM, llvm::StringRef Text) {
+    return parse(*Parser, PM, Text);
+  }
   /// Adds the pipeline \p Text at LLVM's extension point \p Point of \p PB.
   llvm::Error at(llvm::PassBuilder &PB, const std::string &Point,
                  const std::string &Text);
@@ -132,7 +139,8 @@ private:
   std::deque<PlacedPipeline> PlacedAt;
   std::shared_ptr<ProfileGate> Gate = std::make_shared<ProfileGate>();
   AnalysisManagers Managers;
-  llvm::PassBuilder *Builder = nullptr;
+  std::unique_ptr<llvm::PassBuilder> Parser; ///< outlives the builder
+  llvm::PassInstrumentationCallbacks *Callbacks = nullptr;
   bool Nested = false; ///< a body is running a pipeline of LLVM's passes
   bool Watching = false;
   std::vector<bool> Running; ///< one entry per running pass: is it an SCC pass?

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <mutex>
 
 using namespace llvm;
 
@@ -36,21 +37,37 @@ Option::Option(StringRef Name, const char *Value, const Twine &Help)
             cl::cat(optionCategory()), cl::callback([](const std::string &) {
               if (OnFlag)
                 OnFlag();
-            })) {
+            })),
+      Index(registered().size()) {
   registered().push_back(this);
 }
 
 const std::vector<Option *> &Option::all() { return registered(); }
 
-void Option::setAll(std::vector<Values> Given) {
+static std::mutex Mutex;
+static Option::Settings OfProcess;
+static thread_local std::optional<Option::Settings> InUse;
+
+void Option::setAll(Settings All) {
   std::lock_guard<std::mutex> Lock(Mutex);
-  for (auto [O, Mine] : zip_equal(all(), Given))
-    O->Set = std::move(Mine);
+  OfProcess = std::move(All);
 }
 
-Option::Values Option::set() const {
+Option::Settings Option::settings() {
+  if (InUse)
+    return *InUse;
   std::lock_guard<std::mutex> Lock(Mutex);
-  return Set;
+  return OfProcess;
+}
+
+SettingsInUse::SettingsInUse(Option::Settings S)
+    : Before(std::exchange(InUse, std::move(S))) {}
+
+SettingsInUse::~SettingsInUse() { InUse = std::move(Before); }
+
+Option::Values Option::set() const {
+  const Settings All = settings();
+  return All ? (*All)[Index] : Values();
 }
 
 Option::Values Option::values() const {

@@ -10,7 +10,8 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Error.h"
 
-#include <mutex>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,13 @@ public:
   using Values = std::vector<std::string>;
   /// Every option, in the order of their construction.
   static const std::vector<Option *> &all();
-  /// \p Given has the values of each option, in the order of all().
-  static void setAll(std::vector<Values> Given);
+  /// The values of each option that a program has set, in the order of all();
+  /// null if it has set none.
+  using Settings = std::shared_ptr<const std::vector<Values>>;
+  /// Sets those of the process.
+  static void setAll(Settings All);
+  /// Those that this thread reads: the process's, but for a SettingsInUse.
+  static Settings settings();
   /// Calls \p Call whenever the tool has parsed one of our flags.
   static void onFlag(void (*Call)()) { OnFlag = Call; }
 
@@ -60,12 +66,22 @@ public:
 private:
   const std::string Flag, Help, Variable; ///< Given refers to them
   llvm::cl::list<std::string> Given;
-  Values Set; ///< set by the program, on any of its threads
-  static inline std::mutex Mutex;
+  const size_t Index; ///< in all()
   static inline void (*OnFlag)() = nullptr;
 
   Values set() const;
   std::string variable() const; ///< the variable's text; empty without one
+};
+
+/// While it lives, its thread reads these settings, whatever other threads set.
+class SettingsInUse {
+public:
+  explicit SettingsInUse(Option::Settings S = Option::settings());
+  ~SettingsInUse();
+  SettingsInUse(const SettingsInUse &) = delete;
+
+private:
+  std::optional<Option::Settings> Before;
 };
 
 } // namespace passpilot

@@ -222,6 +222,12 @@ std::atomic<bool> Started = false;
 
 } // namespace
 
+/// Held while the interpreter starts. A process may load several of our
+/// libraries, each with a copy of this file: the loader gives them one lock.
+extern "C" {
+__attribute__((visibility("default"))) inline std::mutex passpilot_python_start;
+}
+
 GivenUpGIL::GivenUpGIL() : State(Interpreter(RTLD_DEFAULT).giveUpGIL()) {}
 
 GivenUpGIL::~GivenUpGIL() {
@@ -232,10 +238,9 @@ GivenUpGIL::~GivenUpGIL() {
 const PythonCalls *startedPython(Messages &Report) {
   if (Started)
     return LibraryModule.Calls;
-  static std::mutex Mutex;
   static Messages Failure; // reported to every caller
   GivenUpGIL Given;        // the owner of the lock imports our packages
-  std::lock_guard<std::mutex> Lock(Mutex);
+  std::lock_guard<std::mutex> Lock(passpilot_python_start);
   if (!Started && Failure.empty()) {
     Started = start(Failure);
     if (Started)

@@ -108,6 +108,8 @@ std::optional<Advice> Session::ask(Question &Q, bool OverBudget) {
     Answer = decide(OverBudget);
   } catch (const std::exception &E) {
     abandon(FailureKind::Model, E.what());
+  } catch (...) {
+    abandon(FailureKind::Model, "an exception that is none of C++'s");
   }
   Current = nullptr;
   return Stopped ? std::nullopt : Answer;
@@ -141,7 +143,7 @@ Advice Session::decide(bool OverBudget) {
   }
   ++Ordinal;
   if (!Stopped)
-    Current->answered(Answer);
+    Current.load()->answered(Answer);
   Counts.AskSeconds +=
       Watch.seconds() - (Counts.DefaultSeconds - DefaultBefore);
   return Answer;
@@ -207,7 +209,7 @@ void Session::countAnswer(Advice Answer) {
   const DomainKind Kind = ThePoint.Domain.Kind;
   if (Kind == DomainKind::Flag)
     Counts.Accepted += Answer.Integer;
-  else if (Kind == DomainKind::Choice) // the last column keeps the status quo
+  else if (ThePoint.Name == "evict") // its last column evicts nothing
     Counts.Accepted += Answer.Integer != ThePoint.Domain.Count - 1;
   if (Default) {
     ++Counts.Compared;
@@ -238,7 +240,7 @@ void Session::fillFeatures() {
 /// Asks the runner. Returns false with Pending set on failure.
 bool Session::question(Advice &Answer) {
   if (TheRunner->wantsPlace())
-    TheRunner->locate(Current->place());
+    TheRunner->locate(Current.load()->place());
   if (Foreseen) {
     Answer = *Foreseen;
   } else if (!TheRunner->evaluate(RunnerInputs.data(), &Answer)) {
@@ -250,7 +252,7 @@ bool Session::question(Advice &Answer) {
     return true;
   noteFailure(FailureKind::Advice,
               D.inRange(Answer)
-                  ? Current->forbidden(Answer)
+                  ? Current.load()->forbidden(Answer)
                   : "expected " + D.expected() + ", got " + D.text(Answer));
   return false;
 }
@@ -277,7 +279,7 @@ bool Session::settleFailure(bool MayFallBack) {
 Advice Session::defaultAdvice() {
   if (!Default) {
     Stopwatch Watch;
-    Default = Current->defaultAdvice();
+    Default = Current.load()->defaultAdvice();
     Counts.DefaultSeconds += Watch.seconds();
   }
   return *Default;
@@ -304,8 +306,14 @@ void Session::abandon(FailureKind K, std::string Text) {
 void Session::fail(Failure F) {
   TheFailure = std::move(F);
   Stopped = true;
-  if (OnFailure)
-    OnFailure();
+  try {
+    if (OnFailure)
+      OnFailure();
+  } catch (const std::exception &E) {
+    TheFailure.Text += std::string("; its report failed: ") + E.what();
+  } catch (...) {
+    TheFailure.Text += "; its report failed";
+  }
 }
 
 bool Session::noteFailure(FailureKind K, std::string Text, bool Fatal) {
@@ -318,7 +326,7 @@ bool Session::noteFailure(FailureKind K, std::string Text, bool Fatal) {
 }
 
 bool Session::writeLog(Advice Answer) {
-  Log->observation(Ordinal, Current->place());
+  Log->observation(Ordinal, Current.load()->place());
   for (size_t I = 0; I < FeatureBuffers.size(); ++I)
     Log->tensor(FeatureBuffers[I], ThePoint.Features[I].bytes());
   for (size_t I = 0; I < Custom.size(); ++I)
@@ -330,7 +338,8 @@ bool Session::writeLog(Advice Answer) {
 }
 
 std::string Session::where() const {
-  const DecisionPlace P = Current ? Current->place() : DecisionPlace();
+  Question *Q = Current;
+  const DecisionPlace P = Q ? Q->place() : DecisionPlace();
   std::string S;
   auto Add = [&S](const std::string &Part) {
     S += (S.empty() ? " (" : ", ") + Part;

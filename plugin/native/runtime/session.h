@@ -15,6 +15,7 @@
 #include "point.h"
 #include "runner.h"
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -47,7 +48,8 @@ struct Failure {
 
 struct Counts {
   uint64_t Asked = 0;      ///< answered by the runner
-  uint64_t Accepted = 0;   ///< ... with yes, or with a column to evict
+  uint64_t Accepted = 0;   ///< ... with yes, or with a column to evict; no
+                           ///< other choice has an answer that changes nothing
   uint64_t Agreed = 0;     ///< ... as the default would have
   uint64_t Compared = 0;   ///< answered while the default was known, too
   uint64_t Fallbacks = 0;  ///< taken by the default: the runner failed
@@ -152,7 +154,7 @@ public:
   /// The decision in progress; null between decisions, and on all threads but
   /// the compiling one, which does not wait for other threads.
   Question *current() const {
-    return Asker == std::this_thread::get_id() ? Current : nullptr;
+    return Asker == std::this_thread::get_id() ? Current.load() : nullptr;
   }
   uint64_t ordinal() const { return Ordinal; }
   /// The compiler's decision for current(), computed at most once.
@@ -171,7 +173,8 @@ public:
   bool noteFailure(FailureKind K, std::string Text, bool Fatal = false);
   const Failure &failure() const { return TheFailure; }
   const Failure &firstFallback() const { return FirstFallback; }
-  /// Called as soon as failure() is set; may be empty.
+  /// Called as soon as failure() is set; may be empty. What it throws joins
+  /// the failure's text.
   std::function<void()> OnFailure;
   /// True once the runner must not be asked again and passes may be skipped.
   bool stopped() const { return Stopped; }
@@ -196,8 +199,10 @@ private:
   int64_t *Mask = nullptr;
   DecisionLog *Log = nullptr;
 
-  Question *Current = nullptr;
-  std::thread::id Asker; ///< of Current
+  // Threads of Python's may ask for current() while the compiling one, without
+  // the GIL, begins and ends a decision.
+  std::atomic<Question *> Current = nullptr;
+  std::atomic<std::thread::id> Asker; ///< of Current
   std::optional<Advice> Default;
   bool HasRest = false; ///< whether describeRest() was called for Current
   std::optional<Advice> Foreseen; ///< the runner's answer, asked before

@@ -11,6 +11,7 @@
 #include "host.h"
 #include "stages.h"
 #include "stock_passes.h"
+#include "unit_options.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -92,7 +93,8 @@ Error runPasses(Module &M, StringRef Text, Messages &Report) {
 class CodeGeneration final : public ImmutablePass {
 public:
   static char ID;
-  CodeGeneration() : ImmutablePass(ID) {}
+  explicit CodeGeneration(OptionTexts Added)
+      : ImmutablePass(ID), Added(std::move(Added)) {}
   StringRef getPassName() const override { return "passpilot"; }
 
   /// The module's advisors, made when the allocator first needs them.
@@ -108,15 +110,22 @@ private:
     AdvisorOptions Options;
     bool Finished = false;
   };
+  const Option::Settings Settings = Option::settings();
+  const OptionTexts Added; ///< LLVM's options when the passes were added
+  std::optional<UnitHold> Options;
   std::map<std::string, AdvisedPoint> Points;
   std::optional<RegisterAllocation> Allocation; // refers to the advisors
   bool Failed = false;
 
   bool doInitialization(Module &M) override {
+    const SettingsInUse InUse(Settings);
     noteCodeGeneration();
     contained(M, [&](Messages &Report) {
       const std::string Text = advisedPasses();
       Report = prepared().Errors;
+      if (const std::string Why = holdOptions(M); !Why.empty())
+        Report.push_back({"error", "options of LLVM for " +
+                                       M.getModuleIdentifier() + ": " + Why});
       Failed = !Report.empty();
       if (!Failed && !Text.empty() && !hasFailed(M))
         if (Error E = runPasses(M, Text, Report))
@@ -132,6 +141,7 @@ private:
   }
 
   bool doFinalization(Module &M) override {
+    const SettingsInUse InUse(Settings);
     if (!Allocation && none_of(M, [](Function &F) { return !F.empty(); }))
       allocation(M); // nothing to ask about, but the log wants to be written
     contained(M, [&](Messages &Report) {
@@ -149,11 +159,25 @@ private:
     });
     Allocation.reset(); // the pass manager may run again
     Points.clear();
+    Options.reset();
     forgetFailure(M);
     return false;
   }
 
+  /// Keeps the options of \p M; returns why they cannot be kept.
+  std::string holdOptions(const Module &M) {
+    const OptionTexts Wanted = optionsOf(M);
+    Options.emplace(OptionReader::CodeGenerator, Wanted);
+    const std::string Late = lateOption(Added, Wanted);
+    return Late.empty() ? Options->error()
+                        : "expected " + Late +
+                              " before the passes of its code generation were "
+                              "added, got another module's; optimize it on the "
+                              "same thread right before";
+  }
+
   void begin(Module &M) {
+    const SettingsInUse InUse(Settings);
     std::map<std::string, Session *> Sessions;
     Failed |= !contained(M, [&](Messages &Report) {
       for (const HookedPoint *P : pointsOf("emit"))
@@ -220,13 +244,10 @@ char CodeGeneration::ID = 0;
 
 /// Called while the tool adds the passes of a code generation.
 void advise(TargetMachine &, PassManagerBase &PM, TargetPassConfig *) {
-  // These are options of LLVM's, which it reads next; prepared() reports
-  // errors.
-  if (advised("advised-outliner"))
-    outlineInAllFunctions();
-  consumeError(setUnwindTables());
-  consumeError(policy().check());
-  auto *Generation = new CodeGeneration; // owned by the manager
+  const SettingsInUse InUse(unitSettings());
+  consumeError(setUnwindTables()); // prepared() reports it
+  // LLVM reads its options next; the manager owns the pass.
+  auto *Generation = new CodeGeneration(beginPassConfig());
   PM.add(Generation);
   if (any_of(pointsOf("emit"),
              [](const HookedPoint *P) { return advised(P->Name); }))

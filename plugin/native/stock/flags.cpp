@@ -241,7 +241,9 @@ Error checkReaders() {
 
 } // namespace
 
-Error setOptions(const std::vector<std::string> &Options) {
+Expected<Option::Settings> setOptions(const std::vector<std::string> &Options) {
+  if (Options.empty())
+    return Option::settings();
   std::vector<Option::Values> Given(Option::all().size());
   for (const std::string &Text : Options) {
     const auto [Name, Value] = StringRef(Text).split('=');
@@ -253,9 +255,10 @@ Error setOptions(const std::vector<std::string> &Options) {
                                Text + "'");
     Given[Found - Option::all().begin()].push_back(Value.str());
   }
-  if (!Options.empty())
-    Option::setAll(std::move(Given));
-  return Error::success();
+  const auto All =
+      std::make_shared<const std::vector<Option::Values>>(std::move(Given));
+  Option::setAll(All);
+  return All;
 }
 
 bool advised(const std::string &Point) { return asks(runnerOf(Point), Point); }

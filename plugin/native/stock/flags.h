@@ -7,13 +7,16 @@
 #define PASSPILOT_STOCK_FLAGS_H
 
 #include "../loaded/advisor.h"
+#include "../loaded/option.h"
 #include "stock_policy.h"
 #include "llvm/IR/Module.h"
 
 namespace passpilot {
 
-/// Sets options as NAME=VALUE, in place of the flags -passpilot-NAME.
-llvm::Error setOptions(const std::vector<std::string> &Options);
+/// Sets options as NAME=VALUE, in place of the flags -passpilot-NAME. Returns
+/// those that now hold.
+llvm::Expected<Option::Settings>
+setOptions(const std::vector<std::string> &Options);
 
 /// Checks the options, from flags and from variables.
 llvm::Error checkOptions();

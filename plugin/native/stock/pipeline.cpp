@@ -8,6 +8,7 @@
 #include "host.h"
 #include "stages.h"
 #include "stock_passes.h"
+#include "unit_options.h"
 #include "llvm/IR/Module.h"
 
 using namespace llvm;
@@ -41,8 +42,9 @@ private:
 class StockPipeline : public std::enable_shared_from_this<StockPipeline> {
 public:
   StockPipeline(ModuleAnalysisManager &MAM, std::shared_ptr<StockPasses> All,
-                PassInstrumentationCallbacks *PIC)
-      : MAM(MAM), Shared(std::move(All)), Passes(*Shared), PIC(PIC) {}
+                PassInstrumentationCallbacks *PIC, Option::Settings Settings)
+      : MAM(MAM), Settings(std::move(Settings)), Shared(std::move(All)),
+        Passes(*Shared), PIC(PIC) {}
   ~StockPipeline() { end(); }
   StockPipeline(const StockPipeline &) = delete;
 
@@ -50,6 +52,7 @@ public:
   void begin(Module &M) {
     if (Begun == &M)
       return;
+    const SettingsInUse InUse(Settings);
     end(); // the managers move on to another module
     Unused.clear();
     MAM.getResult<Anchor>(M);
@@ -57,6 +60,8 @@ public:
     Failed = false;
     Context = &M.getContext();
     forgetFailure(M);
+    beginUnit(M);
+    Wanted = policy().options();
     Failed |= !contained(M, [&](Messages &Report) {
       Name = M.getModuleIdentifier();
       if (const std::string Why = policy().refusal(M); !Why.empty()) {
@@ -77,6 +82,7 @@ public:
     const Module *Ended = std::exchange(Begun, nullptr);
     if (!Ended)
       return;
+    const SettingsInUse InUse(Settings);
     const bool Reached = Entry && Entry->reached();
     Entry.reset();
     contained(*Context, Ended, [&](Messages &Report) {
@@ -98,6 +104,28 @@ public:
     erase_if(Retired, [&](const auto &R) { return R.first == Gone; });
   }
 
+  /// Called before and after each pass, once a policy or a decision file has
+  /// options of LLVM's. The outermost pass keeps those that optimizers read:
+  /// the managers may live while other threads need other values.
+  void enter() {
+    if (!Begun || Depth++)
+      return;
+    Kept.emplace(OptionReader::Optimizer, Wanted);
+    if (const std::string &Why = Kept->error(); !Why.empty() && !Failed) {
+      Failed = true;
+      skipPasses();
+      tell(*Context, Begun,
+           {{"error", "options of LLVM for " + Name + ": " + Why}});
+    }
+  }
+  void leave() {
+    if (Depth == 0) // the pass began before there were options
+      return;
+    --Depth;
+    if (Depth == 0)
+      Kept.reset();
+  }
+
   /// Called before the output is written, so that a failed log is an error.
   void check() {
     if (Inline && !Failed)
@@ -108,6 +136,7 @@ public:
 
 private:
   ModuleAnalysisManager &MAM;
+  const Option::Settings Settings;
   const std::shared_ptr<StockPasses> Shared;
   StockPasses &Passes;
   PassInstrumentationCallbacks *PIC; ///< outlives the managers, or null
@@ -117,6 +146,9 @@ private:
   std::unique_ptr<Advisor> Inline;
   std::optional<Compilation> Entry;
   bool Failed = false, Skipping = false;
+  unsigned Depth = 0; ///< of running passes
+  OptionTexts Wanted;
+  std::optional<UnitHold> Kept;
   std::string Name; ///< the module's
 
   void beginAdvice(Module &M, Messages &Report) {
@@ -196,11 +228,30 @@ bool writes(StringRef Pass) {
   return Pass.ends_with("BitcodeWriterPass") || Pass == "PrintModulePass";
 }
 
+/// The pipeline of a builder's present managers.
+struct Watched {
+  std::weak_ptr<StockPipeline> Pipeline;
+  bool Leaves = false; ///< it is called after each pass
+};
+
+/// Who sets no options does not pay for these callbacks.
+void watchEnds(PassInstrumentationCallbacks &PIC,
+               const std::shared_ptr<Watched> &Current) {
+  const auto Leave = [Current] {
+    if (const auto P = Current->Pipeline.lock())
+      P->leave();
+  };
+  PIC.registerAfterPassCallback(
+      [Leave](StringRef, const Any &, const PreservedAnalyses &) { Leave(); });
+  PIC.registerAfterPassInvalidatedCallback(
+      [Leave](StringRef, const PreservedAnalyses &) { Leave(); });
+}
+
 void watch(PassInstrumentationCallbacks &PIC,
-           const std::shared_ptr<std::weak_ptr<StockPipeline>> &Current) {
+           const std::shared_ptr<Watched> &Current) {
   PIC.registerBeforeNonSkippedPassCallback(
-      [Current](StringRef Pass, const Any &IR) {
-        const auto P = Current->lock();
+      [&PIC, Current](StringRef Pass, const Any &IR) {
+        const auto P = Current->Pipeline.lock();
         const Module *M = moduleOf(IR);
         if (!P || !M)
           return;
@@ -208,6 +259,11 @@ void watch(PassInstrumentationCallbacks &PIC,
         // under -save-temps or on the host's side of offloading.
         if (!writes(Pass) || !isClang())
           P->begin(const_cast<Module &>(*M));
+        if (setsOptions()) {
+          if (!std::exchange(Current->Leaves, true))
+            watchEnds(PIC, Current);
+          P->enter();
+        }
         if (writes(Pass))
           P->check();
       });
@@ -219,12 +275,14 @@ static Error adviseBuilder(PassBuilder &PB) {
   auto Registered = StockPasses::registerWith(PB);
   if (!Registered)
     return Registered.takeError();
-  auto Current = std::make_shared<std::weak_ptr<StockPipeline>>();
+  auto Current = std::make_shared<Watched>();
   PB.registerAnalysisRegistrationCallback(
       [Current, Passes = std::move(*Registered),
-       PIC = PB.getPassInstrumentationCallbacks()](ModuleAnalysisManager &MAM) {
-        auto P = std::make_shared<StockPipeline>(MAM, Passes, PIC);
-        *Current = P;
+       PIC = PB.getPassInstrumentationCallbacks(),
+       Settings = Option::settings()](ModuleAnalysisManager &MAM) {
+        const SettingsInUse InUse(Settings);
+        auto P = std::make_shared<StockPipeline>(MAM, Passes, PIC, Settings);
+        Current->Pipeline = P;
         MAM.registerPass([&] { return Anchor(P); });
         if (advised("inline"))
           MAM.registerPass([&] { return AdvisorAnalysis(P); });
@@ -236,6 +294,7 @@ static Error adviseBuilder(PassBuilder &PB) {
 
 Error registerPipeline(PassBuilder &PB) {
   noteOptimization();
+  const SettingsInUse InUse; // other threads may set others meanwhile
   Messages Report;
   std::optional<Error> Result;
   if (contained(Report, [&] { Result.emplace(adviseBuilder(PB)); }))

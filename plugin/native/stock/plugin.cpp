@@ -10,6 +10,7 @@
 #include "host.h"
 #include "llvm_calls.h"
 #include "stages.h"
+#include "unit_options.h"
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Plugins/PassPlugin.h"
@@ -27,8 +28,11 @@ const PythonModule LibraryModule = {"passpilot.passes.stock.llvm_door",
 __attribute__((visibility("default"))) llvm::Error
 registerAdvisors(llvm::PassBuilder &PB,
                  const std::vector<std::string> &Options) {
-  if (llvm::Error E = setOptions(Options))
-    return E;
+  auto Set = setOptions(Options);
+  if (!Set)
+    return Set.takeError();
+  const SettingsInUse InUse(std::move(*Set));
+  forgetUnit();
   return registerPipeline(PB);
 }
 

@@ -9,6 +9,7 @@
 #include "flags.h"
 #include "host.h"
 #include "llvm_calls.h"
+#include "unit_options.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/WithColor.h"
@@ -135,8 +136,7 @@ StockPasses::registerWith(PassBuilder &PB, PassStage Stage) {
       return createStringError("-passpilot-at=" + Point + ": " +
                                toString(std::move(E)));
   if (const std::string Path = decisionFile(); !Path.empty())
-    if (Error E = registerDecisions(PB, Path, S->Passes.gate(),
-                                    /*GeneratesCode=*/true))
+    if (Error E = registerDecisions(S->Passes, PB, Path, decideUnit))
       return E;
   if (const std::string Text = pipelineBehind(); !Text.empty()) {
     ModulePassManager Trial;
@@ -145,7 +145,7 @@ StockPasses::registerWith(PassBuilder &PB, PassStage Stage) {
     if (Error E = S->Passes.parse(PB, Trial, Text))
       return createStringError(policy().who() + ": expected a pipeline, got '" +
                                Text + "': " + toString(std::move(E)));
-    registerPipelineBehind(PB, Text);
+    registerPipelineBehind(S->Passes, PB, Text);
   }
   return Shared;
 }

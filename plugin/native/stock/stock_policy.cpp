@@ -2,8 +2,9 @@
 
 #include "stock_policy.h"
 
-#include "../llvm/llvm_options.h"
+#include "../llvm/option_gate.h"
 #include "../runtime/text.h"
+#include "unit_options.h"
 
 #include "llvm/Support/WithColor.h"
 
@@ -29,8 +30,10 @@ Error StockPolicy::check() const {
     WithColor::warning() << shown(M.Text) << "\n";
   if (!Recipe)
     return Error::success();
+  if (!Recipe->Options.empty())
+    noteOptions();
   for (const std::string &Option : Recipe->Options)
-    if (!setUnlessGiven(Option))
+    if (!hasOption(Option))
       return createStringError(who() + ": expected an option of LLVM's, got '" +
                                Option + "'; make the policy for this LLVM");
   return Error::success();

@@ -21,9 +21,12 @@ public:
   /// wrong, only check() says so, and there is none.
   explicit StockPolicy(std::string Spec);
 
-  /// Sets the options of LLVM's in the policy's recipe, unless the user has set
-  /// them.
+  /// Checks the policy and its options of LLVM's.
   llvm::Error check() const;
+  /// The options of LLVM's, as NAME or NAME=VALUE.
+  std::vector<std::string> options() const {
+    return Recipe ? Recipe->Options : std::vector<std::string>();
+  }
   /// The runner for \p Point; empty if there is none.
   std::string runner(llvm::StringRef Point) const;
   /// The points for which there are runners.

@@ -20,10 +20,14 @@ namespace passpilot {
 ///
 /// \p Options are NAME=VALUE: "inline=onnx:m.onnx", "evict=", "priority=",
 /// "advise=POINT=RUNNER", "load=FILE.py", "at=POINT=PIPELINE", "log=FILE",
-/// "on-error=", "timeout=", "size-budget=", "eviction-limit=". They hold for
-/// the process until the next call. Options that are not given come from the
-/// flags -passpilot-NAME, if the program lets LLVM parse its command line, or
-/// from the environment variables PASSPILOT_NAME.
+/// "on-error=", "timeout=", "size-budget=", "eviction-limit=". They hold for \p
+/// PB, and for code generation until the next call, or on a thread that has run
+/// a pipeline of \p PB until it runs another one. Options that are not given
+/// come from the flags -passpilot-NAME, if the program lets LLVM parse its
+/// command line, or from the environment variables PASSPILOT_NAME.
+///
+/// Lifetime: \p PB must not move until its analyses are registered and its
+/// pipelines are parsed. It may be gone when they run.
 ///
 /// Threads: several threads may call it, each with its own PassBuilder.
 ///

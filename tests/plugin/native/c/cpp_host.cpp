@@ -2,14 +2,19 @@
 //
 // A compiler of several modules.
 //
-//   cpp_host again|threads|kept|flat FOLDER PIPELINE INPUT... -- NAME=VALUE...
+//   cpp_host again|threads|kept|staged|flat FOLDER PIPELINE INPUT... --
+//   NAME=VALUE...
 //
 // again: one pass builder and one set of managers for all modules, each of
 // which is gone before the next. threads: three threads with all that they need
 // compile all modules. kept: modules are gone before the managers, and code
-// generators live as long as the context. flat: optimizes all modules 1100
-// times, each with all that it needs, and prints by how many bytes the heap has
-// grown since the hundredth time. Objects are FOLDER/THREAD-INDEX.o.
+// generators live as long as the context. staged: all pass builders are
+// registered, % in options being the module's number, then all pipelines are
+// parsed and the builders destroyed, then the pipelines run, then code is
+// generated from all modules, on threads of their own. flat: optimizes all
+// modules 1100 times, each with all that it needs, and prints by how many bytes
+// the heap has grown since the hundredth time. Objects are
+// FOLDER/THREAD-INDEX.o.
 
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
@@ -28,6 +33,7 @@
 #include <passpilot/llvm.h>
 
 #include <atomic>
+#include <cstring>
 #include <malloc.h>
 #include <thread>
 
@@ -56,6 +62,15 @@ struct Diagnostics : DiagnosticHandler {
   }
 };
 
+/// Destroys a pass builder so that using it later fails at once.
+struct Scrub {
+  void operator()(PassBuilder *PB) const {
+    PB->~PassBuilder();
+    std::memset(static_cast<void *>(PB), 0xdd, sizeof *PB);
+    ::operator delete(PB);
+  }
+};
+
 /// What compiles modules, one after the other.
 struct Compiler {
   std::unique_ptr<TargetMachine> TM;
@@ -67,14 +82,22 @@ struct Compiler {
       std::make_unique<CGSCCAnalysisManager>();
   std::unique_ptr<ModuleAnalysisManager> MAM =
       std::make_unique<ModuleAnalysisManager>();
-  std::unique_ptr<PassBuilder> PB;
+  std::unique_ptr<PassBuilder, Scrub> PB;
+  ModulePassManager MPM;
 
-  explicit Compiler(const Triple &T) {
+  explicit Compiler(const Triple &T, size_t Number = 0) {
     std::string Why;
     TM.reset(TargetRegistry::lookupTarget(T, Why)->createTargetMachine(
         T, "", "", TargetOptions(), std::nullopt));
-    PB = std::make_unique<PassBuilder>(TM.get());
-    if (Error E = passpilot::registerAdvisors(*PB, Options))
+    PB.reset(new PassBuilder(TM.get()));
+    std::vector<std::string> Mine;
+    for (const std::string &Text : Options) {
+      const auto [Before, After] = StringRef(Text).split('%');
+      Mine.push_back(Text.size() == Before.size()
+                         ? Text
+                         : (Before + Twine(Number) + After).str());
+    }
+    if (Error E = passpilot::registerAdvisors(*PB, Mine))
       fail("error: " + toString(std::move(E)));
     PB->registerModuleAnalyses(*MAM);
     PB->registerCGSCCAnalyses(*CGAM);
@@ -85,10 +108,14 @@ struct Compiler {
 
   /// LLVM's pipelines with an inliner run once: it takes them apart.
   void optimize(Module &M) {
-    ModulePassManager MPM;
+    parse();
+    MPM.run(M, *MAM);
+  }
+
+  void parse() {
+    MPM = ModulePassManager();
     if (Error E = PB->parsePassPipeline(MPM, Pipeline))
       fail("error: " + toString(std::move(E)));
-    MPM.run(M, *MAM);
   }
 
   void forget() {
@@ -169,6 +196,33 @@ void kept() {
   Emitters.clear();
 }
 
+void staged() {
+  std::vector<std::unique_ptr<LLVMContext>> Contexts;
+  std::vector<std::unique_ptr<Module>> Modules;
+  std::vector<std::unique_ptr<Compiler>> Compilers;
+  for (size_t I = 0; I < Inputs.size(); ++I) {
+    Contexts.push_back(context());
+    Modules.push_back(read(*Contexts[I], Inputs[I]));
+    Compilers.push_back(
+        std::make_unique<Compiler>(Modules[I]->getTargetTriple(), I));
+    Modules[I]->setDataLayout(Compilers[I]->TM->createDataLayout());
+  }
+  for (const auto &C : Compilers) {
+    C->parse();
+    C->PB.reset();
+  }
+  for (size_t I = 0; I < Inputs.size(); ++I)
+    Compilers[I]->MPM.run(*Modules[I], *Compilers[I]->MAM);
+  std::vector<std::thread> All;
+  for (size_t I = 0; I < Inputs.size(); ++I)
+    All.emplace_back(
+        [&, I] { Compilers[I]->emit(*Modules[I], "0-" + Twine(I)); });
+  for (std::thread &T : All)
+    T.join();
+  Compilers.clear();
+  Modules.clear();
+}
+
 void flat() {
   size_t Before = 0;
   for (int Time = 0; Time < 1100; ++Time) {
@@ -199,6 +253,7 @@ int main(int Count, char **Words) {
       To->push_back(Words[I]);
   Mode == "again"     ? again()
   : Mode == "threads" ? threads()
+  : Mode == "staged"  ? staged()
   : Mode == "flat"    ? flat()
                       : kept();
   return Failed;

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -19,6 +19,9 @@ from tests.command import run as ran
 from tests.plugin.native.c.test_programs import ENVIRONMENT, EXAMPLES
 from tests.plugin.native.c.test_programs import run as told_by
 from tests.shared import made_once
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 HOST: Final = Path(__file__).with_name("cpp_host.cpp")
 SECONDS: Final = 300.0
@@ -64,6 +67,17 @@ class NoLuck:
         if function.name == "kept":
             raise ValueError("no luck with " + function.name)
         return False
+"""
+
+TIDY: Final = """\
+from dataclasses import dataclass
+import passpilot
+
+@passpilot.llvm.module_pass("tidy")
+@dataclass(frozen=True)
+class Tidy:
+    def run(self, module):
+        return module.run("function(simplifycfg),globaldce,default<O1>")
 """
 
 
@@ -315,6 +329,73 @@ def test_passes_and_failures_of_several_modules(host: Path, folder: Path, mode: 
     assert hosted(host, folder, mode, "load=passes.py", pipeline=pipeline) == ""
     for made in (folder / "objects").iterdir():
         assert b".text.unlikely." in made.read_bytes()
+
+
+def test_a_builder_keeps_its_options_and_need_not_live(host: Path, folder: Path) -> None:
+    """Other builders have other options, and all are gone before the pipelines run."""
+    assert hosted(host, folder, "staged", "inline=random:%") == ""
+    for index in range(3):
+        same = (folder / f"objects/0-{index}.o").read_bytes() == ours(
+            folder, (f"inline=random:{index}",), f"in{index}.bc"
+        )
+        assert same, index
+
+
+DENSITIES: Final = (5, 90, 60)
+SWITCHES: Final = "volatile int sink;\n" + "".join(
+    f"int s{gap}(int x) {{ switch (x) {{"
+    + "".join(f"case {gap * n + n // 5}: sink = {9 * n + gap}; sink += x; break;" for n in range(13))
+    + "} return sink; }\n"
+    for gap in (5, 2, 1)
+)
+
+
+def decided(folder: Path, sections: Mapping[int, str]) -> str:
+    """Write a decision file with lines for some of the modules."""
+    units = "".join(f"unit {folder / f'in{index}.c'}\n{lines}\n" for index, lines in sections.items())
+    (folder / "all.decisions").write_text("passpilot decisions 1\n" + units)
+    return "decisions=all.decisions"
+
+
+@pytest.mark.parametrize("mode", ["threads", "kept", "staged"])
+def test_a_module_has_its_own_options_of_llvm(host: Path, folder: Path, mode: str) -> None:
+    for index in range(3):
+        stock.clang(SWITCHES, folder / f"in{index}.bc", "-Oz")
+    expected = {}
+    for index, density in enumerate(DENSITIES):
+        hosted(host, folder, "kept", decided(folder, {index: f"option optsize-jump-table-density={density}"}))
+        expected[index] = (folder / f"objects/0-{index}.o").read_bytes()
+    assert len(set(expected.values())) > 1
+    sections = {i: f"option optsize-jump-table-density={density}" for i, density in enumerate(DENSITIES)}
+    assert hosted(host, folder, mode, decided(folder, sections)) == ""
+    for made in (folder / "objects").iterdir():
+        same = made.read_bytes() == expected[int(made.stem[-1])]
+        assert same, made
+
+
+def test_options_that_choose_passes_want_the_thread_that_optimized(host: Path, folder: Path) -> None:
+    """LLVM adds the passes before it names the module, which has to be the one that was optimized last."""
+    option = "option enable-machine-outliner=always"
+    found = hosted(host, folder, "staged", decided(folder, {0: option}))
+    assert re.fullmatch(
+        r"error: options of LLVM for in0\.bc: expected enable-machine-outliner=always before the passes of "
+        r"its code generation were added, got another module's; optimize it on the same thread "
+        r"right before\n",
+        found,
+    ), found
+    assert hosted(host, folder, "staged", decided(folder, dict.fromkeys(range(3), option))) == ""
+    assert hosted(host, folder, "kept", decided(folder, {0: option})) == ""
+
+
+def test_decided_pipelines_and_runs_outlive_the_builder(host: Path, folder: Path) -> None:
+    (folder / "tidy.py").write_text(TIDY)
+    lines = "pipeline function(simplifycfg),tidy,globaldce"
+    options = (decided(folder, {1: lines}), "load=tidy.py", "at=optimizer-early=tidy")
+    assert hosted(host, folder, "kept", *options) == ""
+    expected = [path.read_bytes() for path in sorted((folder / "objects").iterdir())]
+    assert hosted(host, folder, "staged", *options) == ""
+    found = [path.read_bytes() for path in sorted((folder / "objects").iterdir())]
+    assert [mine == theirs for mine, theirs in zip(found, expected, strict=True)] == [True] * 3
 
 
 @pytest.mark.parametrize("mode", ["again", "kept"])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Final
 
 import pytest
 
+from passpilot.plugin.toolchain import c_library
 from tests.command import GENEROUS
-from tests.plugin.native.c.test_programs import ENVIRONMENT, STRICT, flags, run
+from tests.plugin.native.c.test_programs import ENVIRONMENT, NATIVE, STRICT, flags, run
 
 ROOT: Final = Path(__file__).parents[4]
 POLICY: Final = "def decide(obs):\n    return True\n"
@@ -89,6 +91,53 @@ int main(void) {
   return 0;
 }
 """
+TWO_LIBRARIES: Final = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <passpilot.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void *create(void *path) {
+  const passpilot_point point = {"toy", NULL, 0, NULL, {PASSPILOT_FLAG, 0, NULL, 0, 0}};
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  typedef passpilot_runner *creator(const char *, const passpilot_point *, const passpilot_options *);
+  typedef const char *teller(void);
+  if (!library)
+    puts(dlerror());
+  else if (!((creator *)dlsym(library, "passpilot_runner_create"))("python:policy.py:decide", &point, NULL))
+    puts(((teller *)dlsym(library, "passpilot_last_error"))());
+  return NULL;
+}
+
+int main(int argc, char **argv) {
+  pthread_t first;
+  FILE *second;
+  pthread_create(&first, NULL, create, argv[1]);
+  while (access("starting", F_OK))
+    usleep(1000);
+  second = fopen("second", "w");
+  fclose(second);
+  create(argv[argc - 1]);
+  pthread_join(first, NULL);
+  puts("both");
+  return 0;
+}
+"""
+SLOW_START: Final = """
+import os, sys, time
+open("starting", "w").close()
+while not os.path.exists("second"):
+    time.sleep(0.001)
+time.sleep(0.5)  # in which a library that does not wait comes here, too
+if len(sys._current_frames()) == 1:
+    open("started", "w").close()
+"""
+LATER: Final = """
+import os
+assert os.path.exists("started"), "two threads started Python"
+"""
 
 
 def hosted(script: str, folder: Path) -> str:
@@ -125,3 +174,16 @@ def test_no_other_threads_environment_is_freed(
     (tmp_path / "a.c").write_text(ENVIRONMENT_OF_THREADS)
     run("cc", "-std=gnu99", *STRICT[:3], "-rdynamic", "a.c", *flags(), "-ldl", "-o", "a", cwd=tmp_path)
     assert run(tmp_path / "a", cwd=tmp_path) == "0 changes, 1 thread\n"
+
+
+def test_one_of_two_libraries_starts_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other waits until it has started: a copy of the library has variables of its own."""
+    monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", str(tmp_path / "site"))
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(SLOW_START)
+    (tmp_path / "policy.py").write_text(LATER + POLICY)
+    (tmp_path / "a.c").write_text(TWO_LIBRARIES)
+    copy = shutil.copy(c_library(), tmp_path / "copy.so")
+    words = ("-std=gnu99", *STRICT[:3], f"-I{NATIVE / 'include'}", "a.c", "-pthread", "-ldl", "-o", "a")
+    run("cc", *words, cwd=tmp_path)
+    assert run(tmp_path / "a", c_library(), copy, cwd=tmp_path) == "both\n"
