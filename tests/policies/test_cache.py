@@ -58,7 +58,7 @@ def test_a_process_waits_for_the_one_that_compiles_the_model(cache: Path, tiny: 
     lock = cache / f"{library.name}.lock"
     with lock.open("ab") as held, started(PASSPILOT, *command, cwd=here) as child:
         fcntl.flock(held, fcntl.LOCK_EX)
-        while lock not in {path.resolve() for path in opened_by(child.pid)}:
+        while str(lock.resolve()) not in opened_by(child.pid):
             assert child.poll() is None, "it does not wait"
         made = (here / "made.so").rename(library).stat()
         fcntl.flock(held, fcntl.LOCK_UN)
@@ -66,10 +66,14 @@ def test_a_process_waits_for_the_one_that_compiles_the_model(cache: Path, tiny: 
     assert os.path.samestat(library.stat(), made), "it was compiled again"
 
 
-def opened_by(pid: int) -> list[Path]:
+def opened_by(pid: int) -> set[str]:
+    """The files that a process has open now; it opens and closes others meanwhile."""
+    found = set()
     with contextlib.suppress(FileNotFoundError):  # it has ended
-        return list(Path(f"/proc/{pid}/fd").iterdir())
-    return []
+        for path in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                found.add(os.readlink(path))
+    return found
 
 
 @pytest.mark.parametrize("change", ["time", "size"])
