@@ -45,7 +45,7 @@ from passpilot.runners.plurals import count_line
 from passpilot.runners.remote.peer import RemoteRunner, make_runner_or_absent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
 
     from passpilot.features.point import Point
@@ -142,7 +142,7 @@ class Advisor:
         if runner.advised:
             raise RunnerSpecError(f"runner {self.name}: already used by another advisor; make a new one")
         runner.advised = True
-        host = CompilerHost(point, self._site_of, tracked=self.point in HOOKED)
+        host = CompilerHost(point, self._site_reader(), tracked=self.point in HOOKED)
         core = _core.Advisor(
             core_point(point),
             runner.core if isinstance(runner, NativeRunner) else None,
@@ -166,9 +166,9 @@ class Advisor:
             )
         return core
 
-    def _site_of(self, core: _core.Advisor) -> object:
-        """The site of the present decision."""
-        return _core.current_site(core)
+    def _site_reader(self) -> Callable[[_core.Advisor], object]:
+        """What makes the site of the present decision; it must not refer to this advisor."""
+        return _core.current_site
 
     @property
     def stats(self) -> Stats:

@@ -13,7 +13,7 @@ from passpilot.plugin.errors import InputError
 from passpilot.runners.base import own_features
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from passpilot.features.point import Point
     from passpilot.passes.advisor import OnError
@@ -51,12 +51,12 @@ class PointAdvisor(Advisor):
         self._question = _question_of(found)
         super().__init__(runner, log=log, on_error=on_error, timeout=timeout)
 
-    def _site_of(self, core: _core.Advisor) -> object:
+    def _site_reader(self) -> Callable[[_core.Advisor], object]:
         if self.point != "mlir-inline":
-            return super()._site_of(core)
+            return super()._site_reader()
         from passpilot.features.mlir.inline import CallSite  # MLIR's inliner asks, and no pass in Python
 
-        return CallSite(core)
+        return CallSite
 
     @property
     def session(self) -> int:

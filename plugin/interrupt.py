@@ -82,7 +82,7 @@ def is_interrupt(error: BaseException | None) -> bool:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is None or trace.tb_frame.f_code is _interrupt.__code__
+    return trace is None or is_ours(trace.tb_frame.f_code.co_filename)
 
 
 def guard_exits() -> None:

@@ -115,7 +115,7 @@ class Answers:
             mask = self.point.select([domain.mask]) if isinstance(domain, Choice) else ()
             offered.check((*runner.inputs, *mask, *[self.point.default] * self._default_on_error))
         except SpecMismatchError as error:
-            raise SpecMismatchError(f"runner {shown(self._spec)} at this compiler's {error}") from None
+            raise SpecMismatchError(f"runner {shown(str(self._spec))} at this compiler's {error}") from None
         names = {spec.name for spec in runner.inputs}
         specs = (*runner.inputs, *(spec for spec in header.features if spec.name not in names))
         offsets, size = layout(specs)
@@ -206,7 +206,9 @@ class Answers:
         """Warnings to the user about a successful compilation."""
         who = f"{self.point.name} advisor: "
         if not self.decisions:
-            yield f"{who}runner {shown(self._spec)} was never asked: the compiler came to no such decision"
+            yield (
+                f"{who}runner {shown(str(self._spec))} was never asked: the compiler came to no such decision"
+            )
         if self.fallbacks:
             counts = f"{self.fallbacks} of {self.decisions} decisions fell back to the default"
             yield f"{who}{counts}; the first: {self._first_failure}"
@@ -217,7 +219,7 @@ class Answers:
         rows = [(self.decisions, "decisions"), *self._outcomes(), (self.sessions, "sessions")]
         rows.append((self.fallbacks, "fallbacks to the default"))
         lines = [count_line(count, label) for count, label in rows]
-        head = f"{self.point.name} advisor {shown(self._spec)}:"
+        head = f"{self.point.name} advisor {shown(str(self._spec))}:"
         return "\n".join([head, *lines, f"{mean:10.2f} microseconds per decision"])
 
     def _outcomes(self) -> list[tuple[int, str]]:

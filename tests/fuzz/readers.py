@@ -306,7 +306,7 @@ def objects(data: bytes, _: Path) -> None:
 
 def policy_record(data: bytes, _: Path) -> None:
     """Reads the record of a policy; compilers make it anew if it is none."""
-    if _core.PolicyRecord.parse(data) is None:
+    if _core.PolicyRecord.parse(data.decode(errors="surrogateescape")) is None:
         raise InputError("none")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Policies, a feature and passes for stock mlir-opt."""
 
-import os
+import ctypes
 from dataclasses import dataclass
 
 import passpilot
@@ -44,4 +44,4 @@ class Double:
 @dataclass(frozen=True)
 class Die:
     def run(self, operation):
-        os._exit(7)
+        ctypes.CDLL(None)._exit(7)

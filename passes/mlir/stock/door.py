@@ -27,6 +27,7 @@ from passpilot.plugin.embedded import FILES, TEXT, end, load
 from passpilot.plugin.errors import InputError, PassError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import NoReturn
 
     from passpilot.passes.advisor import OnError
@@ -72,8 +73,8 @@ class LoadedOperation:
 class LoadedAdvisor(PointAdvisor):
     """Advises MLIR's own inliner in this process."""
 
-    def _site_of(self, core: Core) -> LoadedSite:
-        return LoadedSite(core)
+    def _site_reader(self) -> Callable[[Core], LoadedSite]:
+        return LoadedSite
 
 
 _GRACE: Final = 2.0

@@ -8,6 +8,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/CommandLine.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -15,6 +16,11 @@
 using namespace llvm;
 
 namespace passpilot {
+
+static std::atomic<bool> Sets = false;
+
+bool setsOptions() { return Sets; }
+void noteOptions() { Sets = true; }
 
 namespace {
 

@@ -57,6 +57,12 @@ private:
   const Use *conflict() const;
 };
 
+/// Whether anything in the process sets options for a module. Until then the
+/// optimizer needs no hold.
+bool setsOptions();
+/// Call this when a policy has options.
+void noteOptions();
+
 /// Whether LLVM has the option that \p Text sets.
 bool hasOption(const std::string &Text);
 

@@ -4,7 +4,6 @@
 
 #include "../llvm/option_gate.h"
 #include "../runtime/text.h"
-#include "unit_options.h"
 
 #include "llvm/Support/WithColor.h"
 

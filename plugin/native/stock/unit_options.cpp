@@ -5,18 +5,12 @@
 #include "../loaded/python.h"
 #include "flags.h"
 
-#include <atomic>
 #include <map>
 #include <mutex>
 
 using namespace llvm;
 
 namespace passpilot {
-
-static std::atomic<bool> Sets = false;
-
-bool setsOptions() { return Sets; }
-void noteOptions() { Sets = true; }
 
 static std::mutex Mutex;
 /// By source file: the parts into which a linker splits a module have its name.

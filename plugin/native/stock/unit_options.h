@@ -13,12 +13,6 @@
 
 namespace passpilot {
 
-/// Whether anything in the process has such options. Until then the optimizer
-/// needs no hold.
-bool setsOptions();
-/// Call this when a policy has options.
-void noteOptions();
-
 /// Call this when a pipeline for \p M begins on this thread, which may generate
 /// its code next: LLVM adds the passes before it says for which module.
 void beginUnit(const llvm::Module &M);

@@ -89,12 +89,19 @@ def test_errors_of_ours_keep_their_class() -> None:
         optimize(loops(), define("function", run))
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
-def test_the_end_of_the_program_passes_through(kind: type[BaseException]) -> None:
+def test_ctrl_c_passes_through() -> None:
     def run(_: object) -> bool:
-        raise kind
+        raise KeyboardInterrupt
 
-    with pytest.raises(kind):
+    with pytest.raises(KeyboardInterrupt):
+        optimize(loops(), define("function", run))
+
+
+def test_an_exit_is_an_error_with_its_place() -> None:
+    def run(_: object) -> bool:
+        raise SystemExit
+
+    with pytest.raises(PassError, match=r"SystemExit \(.*test_failures\.py:\d+\)"):
         optimize(loops(), define("function", run))
 
 

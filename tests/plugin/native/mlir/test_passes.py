@@ -16,6 +16,7 @@ from tests.plugin.native.mlir.tools import CALLS, MLIR_OPT, native, refused, sto
 from tests.plugin.test_interrupt import stream
 
 PASSES: Final = '''\
+import ctypes
 import os
 from dataclasses import dataclass
 
@@ -73,7 +74,7 @@ class Raise:
 @dataclass(frozen=True)
 class Die:
     def run(self, operation):
-        os._exit(7)
+        ctypes.CDLL(None)._exit(7)
 
 
 @mlir.pass_("endless")
@@ -244,6 +245,7 @@ def test_the_process_of_passes_ends_with_the_tool(source: Path) -> None:
 
 
 THREADS: Final = """\
+import ctypes
 import os
 from dataclasses import dataclass
 
