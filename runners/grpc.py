@@ -25,7 +25,7 @@ from passpilot.runners.base import Frame, Host, Runner, Tensor
 from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Question
 from passpilot.runners.remote.auth import NO_CREDENTIALS, Credentials, read_credentials
-from passpilot.runners.remote.grpc_frames import FrameWriter
+from passpilot.runners.remote.frame_changes import FrameWriter
 from passpilot.runners.remote.grpc_stream import GrpcStream, connect
 from passpilot.runners.remote.peer import RemoteRunner
 from passpilot.runners.remote.watch import Watch

@@ -30,7 +30,7 @@ from passpilot.plugin.errors import PeerError
 from passpilot.plugin.failures import describe_failure
 from passpilot.runners.base import Runner, tensor_views
 from passpilot.runners.remote.advisor_pb2 import Answer, Done, Question, Welcome
-from passpilot.runners.remote.grpc_frames import FrameReader
+from passpilot.runners.remote.frame_changes import FrameReader
 from passpilot.runners.remote.grpc_stream import turns
 from passpilot.runners.serving.connections import OVERHEAD, Connections, Stream, descriptors
 from passpilot.runners.serving.guard import LOOKERS, Lookers, Share, TokenGuard, cancelled_after

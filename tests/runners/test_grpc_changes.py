@@ -24,7 +24,7 @@ from passpilot.runners.base import Runner
 from passpilot.runners.python import Observation
 from passpilot.runners.remote import grpc_messages, grpc_stream
 from passpilot.runners.remote.advisor_pb2 import Answer, FrameChanges, FramePart, Question, Welcome
-from passpilot.runners.remote.grpc_frames import BLOCK, LEAST
+from passpilot.runners.remote.frame_changes import BLOCK, LEAST
 from passpilot.runners.serving import grpc_server
 from tests.command import CALLS, program
 from tests.runners.remote.cutter import cutter

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import grpc
@@ -117,15 +118,19 @@ define i32 @f() section "x" !dbg !4 {{
 def test_agents_have_the_targets_that_are_named(service: Service, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("the secret\n")
     code = BPF.format(tmp_path / "secret").encode()
-    asked = {"point": "inline", "pipeline": "default<Oz>", "with_object": True}
+    reset = partial(
+        CompilerClient.reset, module=code, point="inline", pipeline="default<Oz>", with_object=True
+    )
     with service.client() as client:
         told = r"module: expected one for \w+, got one for bpfel-unknown-none; .* --target=bpfel to permit it"
         with pytest.raises(InputError, match=told):
-            client.reset(code, **asked)
+            reset(client)
         assert client.reset(CODE, point="inline", pipeline="default<Oz>") is None
     with served(tmp_path, "--target=bpf", "--target=x86") as other, other.client() as client:
-        assert client.reset(code, **asked) is None
-        assert b"the secret" in client.info["object"]
+        assert reset(client) is None
+        compiled = client.info["object"]
+        assert isinstance(compiled, bytes)
+        assert b"the secret" in compiled
 
 
 def test_they_are_llvms_passes() -> None:

@@ -9,7 +9,7 @@
 #include "py_failure.h"
 
 #include "../hosted/access.h"
-#include "../llvm/pass_change.h"
+#include "../llvm/user_pass_check.h"
 
 namespace passpilot {
 

@@ -4,7 +4,7 @@
 
 #include "compat.h"
 #include "estimated_profile.h"
-#include "pass_change.h"
+#include "user_pass_check.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/MemorySSA.h"
 #include "llvm/Support/SaveAndRestore.h"

@@ -38,7 +38,7 @@ public:
   void runOnOperation() override;
 
 private:
-  // The options of passes/mlir/inlining/pass_.py.
+  // The options of passes/mlir/inline.py.
   Option<std::string> Runner{*this, "runner",
                              llvm::cl::desc("who decides in this pass, such as "
                                             "const:0, python:FILE:NAME")};

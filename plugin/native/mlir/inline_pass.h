@@ -7,7 +7,7 @@
 #ifndef PASSPILOT_MLIR_INLINE_PASS_H
 #define PASSPILOT_MLIR_INLINE_PASS_H
 
-#include "inlining.h"
+#include "inline_questions.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"

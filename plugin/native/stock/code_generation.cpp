@@ -9,7 +9,7 @@
 #include "../loaded/refusal.h"
 #include "flags.h"
 #include "host.h"
-#include "stages.h"
+#include "stages_reached.h"
 #include "stock_passes.h"
 #include "unit_options.h"
 #include "llvm/Analysis/CGSCCPassManager.h"

@@ -6,7 +6,7 @@
 #include "../llvm/inline_advisor.h"
 #include "flags.h"
 #include "host.h"
-#include "stages.h"
+#include "stages_reached.h"
 #include "stock_passes.h"
 #include "unit_options.h"
 #include "llvm/IR/Module.h"

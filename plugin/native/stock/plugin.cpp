@@ -9,7 +9,7 @@
 #include "flags.h"
 #include "host.h"
 #include "llvm_calls.h"
-#include "stages.h"
+#include "stages_reached.h"
 #include "unit_options.h"
 
 #include "llvm/Config/llvm-config.h"

@@ -3,8 +3,8 @@
 // The stages of a compiler that a tool runs: optimization, code generation.
 // Options for a stage that the process never reaches are reported.
 
-#ifndef PASSPILOT_STOCK_STAGES_H
-#define PASSPILOT_STOCK_STAGES_H
+#ifndef PASSPILOT_STOCK_STAGES_REACHED_H
+#define PASSPILOT_STOCK_STAGES_REACHED_H
 
 #include "../llvm/points.h"
 #include "llvm/Passes/PassBuilder.h"

@@ -9,7 +9,7 @@ import pytest
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import PeerError
 from passpilot.runners.remote.advisor_pb2 import FrameChanges, FramePart, Question
-from passpilot.runners.remote.grpc_frames import BLOCK, LEAST, FrameReader, FrameWriter
+from passpilot.runners.remote.frame_changes import BLOCK, LEAST, FrameReader, FrameWriter
 
 FIRST = TensorSpec("first", "int8", (8,))
 LARGE = TensorSpec("large", "int8", (BLOCK,))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "stages.h"
+#include "stages_reached.h"
 
 #include "../loaded/refusal.h"
 #include "flags.h"

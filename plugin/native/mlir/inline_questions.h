@@ -3,8 +3,8 @@
 // Asks the runner about the calls that MLIR's inliner may inline, and follows
 // the inliner's changes.
 
-#ifndef PASSPILOT_MLIR_INLINING_H
-#define PASSPILOT_MLIR_INLINING_H
+#ifndef PASSPILOT_MLIR_INLINE_QUESTIONS_H
+#define PASSPILOT_MLIR_INLINE_QUESTIONS_H
 
 #include "inline_point.h"
 #include "legality.h"

@@ -4,8 +4,8 @@
 // user's pass need not know it: an up-to-date call graph during a walk, loops
 // in closed SSA form, no outdated scalar evolution. Also verifies the IR.
 
-#ifndef PASSPILOT_LLVM_PASS_CHANGE_H
-#define PASSPILOT_LLVM_PASS_CHANGE_H
+#ifndef PASSPILOT_LLVM_USER_PASS_CHECK_H
+#define PASSPILOT_LLVM_USER_PASS_CHECK_H
 
 #include "pass_unit.h"
 

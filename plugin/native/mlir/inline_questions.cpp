@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "inlining.h"
+#include "inline_questions.h"
 
 #include "../loaded/firewall.h"
 
