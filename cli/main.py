@@ -129,9 +129,9 @@ def _of_user(error: BaseException) -> Exception:
     from passpilot.plugin.errors import PolicyError
     from passpilot.plugin.failures import describe_exception
 
-    made = PolicyError(f"expected your Python to return, got {describe_exception(error)}")
-    made.__cause__ = error
-    return made
+    failure = PolicyError(f"expected your Python to return, got {describe_exception(error)}")
+    failure.__cause__ = error
+    return failure
 
 
 def _fail(error: Exception, traceback: bool) -> int:

@@ -49,17 +49,16 @@ class Row:
     decisions: int = 0
     agreement: float = 1.0
     microseconds: float | None = None
-    text: int = 0
+    size: int = 0
     seconds: float = 0.0
 
 
-def text_bytes(bitcode: Path) -> int:
-    """The code size of llc's object for a bitcode file."""
+def loaded_bytes(bitcode: Path) -> int:
+    """The code, constants, data and unwind tables in llc's object for a bitcode file."""
     obj = bitcode.with_suffix(".o")
     run("llc-22", "-O2", "-filetype=obj", "-relocation-model=pic", bitcode, "-o", obj)
-    return sum(
-        int(n) for n in re.findall(r"^\.text\S*\s+(\d+)", run("llvm-size-22", "-A", obj), re.MULTILINE)
-    )
+    code_and_constants, data = run("llvm-size-22", obj).splitlines()[1].split()[:2]
+    return int(code_and_constants) + int(data)
 
 
 def advised(title: str, runner: str, source: Path, log: Path) -> Row:
@@ -75,7 +74,7 @@ def advised(title: str, runner: str, source: Path, log: Path) -> Row:
 
 
 def measure(rows: list[Row], work: Path) -> None:
-    """Measure code sizes and compile times, in turns so that all rows meet the same load."""
+    """Measure sizes and compile times, in turns so that all rows meet the same load."""
     times: list[list[float]] = [[] for _ in rows]
     outputs = [work / f"{i}.bc" for i in range(len(rows))]
     for _ in range(REPEATS):
@@ -87,7 +86,7 @@ def measure(rows: list[Row], work: Path) -> None:
                 row.microseconds = float(asked[1])
     for row, seconds, output in zip(rows, times, outputs, strict=True):
         row.seconds = statistics.median(seconds)
-        row.text = text_bytes(output)
+        row.size = loaded_bytes(output)
 
 
 def fit(log: Path, model: Path) -> tuple[str, float]:
@@ -116,13 +115,13 @@ def table(rows: list[Row]) -> Table:
         title="zstd 1.5.7, the whole program, -Oz", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
     )
     out.add_column("who decides", no_wrap=True)
-    for heading in (".text", "change", "decisions", "as LLVM", "µs each", "time"):
+    for heading in ("loaded bytes", "change", "decisions", "as LLVM", "µs each", "time"):
         out.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         out.add_row(
             row.title,
-            f"{row.text:,}",
-            "" if row is stock else f"{row.text / stock.text - 1:+.2%}",
+            f"{row.size:,}",
+            "" if row is stock else f"{row.size / stock.size - 1:+.2%}",
             f"{row.decisions:,}",
             f"{row.agreement:.1%}",
             "" if row.microseconds is None else f"{row.microseconds:.2f}",

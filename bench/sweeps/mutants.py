@@ -104,7 +104,7 @@ def _sample(kind: str, rows: dict[str, dict[str, Any]]) -> Iterator[Mutant]:
         found = [asdict(mutant) for mutant in itertools.islice(ordered(kind, SEED), most)]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(kept := {"tree": tree, "mutants": found}))
-    for mutant in (Mutant(**each) for each in kept["mutants"]):
+    for mutant in (Mutant(**row) for row in kept["mutants"]):
         row = rows.get(mutant.key)
         if row is None or row["result"] != "no code":
             yield mutant
@@ -168,14 +168,14 @@ def _python_tests(mutant: Mutant) -> Iterator[list[str]]:
     spent, left = 0.0, found
     for most in (QUICK, MOST):
         taken: list[reach.Reaching] = []
-        for each in left:
-            if not taken or spent + each.seconds < most:
-                taken.append(each)
-                spent += each.seconds
-        left = [each for each in left if each not in taken]
-        batches.append([each.node for each in taken])
+        for test in left:
+            if not taken or spent + test.seconds < most:
+                taken.append(test)
+                spent += test.seconds
+        left = [test for test in left if test not in taken]
+        batches.append([test.node for test in taken])
     # A process that was killed has not said what it executed.
-    near = [each for each in reach.near(mutant.file) if not found or not reach.known(each)]
+    near = [module for module in reach.near(mutant.file) if not found or not reach.known(module)]
     yield from filter(None, (batches[0], near[:2], near[2:6], batches[1], near[6:12], near[12:]))
 
 

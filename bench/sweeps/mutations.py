@@ -75,9 +75,9 @@ def files(kind: str) -> list[str]:
     listed = subprocess.check_output(["git", "ls-files", *under], cwd=ROOT, text=True).split()
     ends = ("_pb2.py", "/_core.pyi")
     return [
-        each
-        for each in listed
-        if each.endswith(".py" if kind == "python" else ".cpp") and not each.endswith(ends)
+        file
+        for file in listed
+        if file.endswith(".py" if kind == "python" else ".cpp") and not file.endswith(ends)
     ]
 
 

@@ -63,9 +63,9 @@ class Reaching:
 def modules() -> list[str]:
     """The test modules, and lit's tests, that may notice a mutant."""
     listed = subprocess.check_output(["git", "ls-files", "tests/*.py"], cwd=ROOT, text=True).split()
-    kept = (each for each in listed if "/test_" in each)
+    kept = (file for file in listed if "/test_" in file)
     return [
-        *(each for each in kept if not each.removeprefix("tests/").startswith(LEFT_OUT)),
+        *(file for file in kept if not file.removeprefix("tests/").startswith(LEFT_OUT)),
         *subprocess.check_output(["git", "ls-files", *_LIT_FILES], cwd=ROOT, text=True).split(),
     ]
 
@@ -180,13 +180,13 @@ def near(file: str) -> list[str]:
     mirror = f"tests/{os.path.dirname(file)}"
     return [
         *found[:NEAREST],
-        *[each for each in found[NEAREST:] if os.path.dirname(each) == mirror][:NEIGHBOURS],
+        *[module for module in found[NEAREST:] if os.path.dirname(module) == mirror][:NEIGHBOURS],
     ]
 
 
 def reaching(file: str, line: int) -> list[Reaching]:
     """The tests that are known to execute a line, the nearest and quickest first."""
-    return sorted(_reaching(file, line), key=lambda each: (-_nearness(file, each.module), each.seconds))
+    return sorted(_reaching(file, line), key=lambda test: (-_nearness(file, test.module), test.seconds))
 
 
 def _reaching(file: str, line: int) -> Iterator[Reaching]:

@@ -30,8 +30,9 @@ from urllib.parse import unquote
 
 Address = tuple[str, int]
 
-OVERHEAD: Final = 256
-"""Bytes that the protocols below may add to a message."""
+_OVERHEAD: Final = 256
+_OF_LARGE: Final = 8
+"""TLS adds 22 bytes to every 16 KiB, HTTP/2 adds 9: one byte in 2 ** `_OF_LARGE` covers both."""
 
 FREE: Final = 64 << 10
 """Bytes that a connection may send beyond what its sessions declared."""
@@ -94,14 +95,17 @@ class Stream:
     __slots__ = ("declared", "taken")
 
     def __init__(self, declared: int) -> None:
-        self.declared = declared
-        """Bytes of the largest message that it may send."""
+        self.declare(declared)
         self.taken = FREE >> 4
-        """Bytes of its complete messages, each with `OVERHEAD`."""
+        """Bytes of its complete messages, with what the protocols below may add."""
+
+    def declare(self, size: int) -> None:
+        """Say how large the messages are that it may send."""
+        self.declared = size + (size >> _OF_LARGE)
 
     def take(self, size: int) -> None:
         """Count a complete message."""
-        self.taken += size + OVERHEAD
+        self.taken += size + (size >> _OF_LARGE) + _OVERHEAD
 
 
 @dataclass(slots=True, eq=False)
@@ -196,9 +200,9 @@ class Connections:
             with self._lock:
                 now = time.monotonic()
                 here, scarce = self._look(now, now - last)
-                idle = {address: each.since for address, each in self._known.items() if each.idle(now)}
+                idle = {address: known.since for address, known in self._known.items() if known.idle(now)}
                 faulty = dict(self._faulty())
-            for address in sorted(idle, key=lambda each: idle[each])[: max(0, scarce)]:
+            for address in sorted(idle, key=lambda address: idle[address])[: max(0, scarce)]:
                 closer.close(here.get(address), address)
             for address, why in faulty.items():
                 closer.close(here.get(address), address)
@@ -216,23 +220,23 @@ class Connections:
                 address, received = found
                 here[address] = descriptor
                 self._connection(address).look(received, apart)
-        for address in [each for each, known in self._known.items() if each not in here and known.idle(now)]:
+        for address in [gone for gone, known in self._known.items() if gone not in here and known.idle(now)]:
             del self._known[address]
         return here, len(opened) - self._most
 
     def _faulty(self) -> Iterator[tuple[Address, str]]:
         """The connections to close, and why."""
         by_peer: Counter[str] = Counter()
-        for address, each in sorted(self._known.items(), key=lambda item: item[1].pending):
-            if each.closed:
+        for address, known in sorted(self._known.items(), key=lambda item: item[1].pending):
+            if known.closed:
                 continue  # gRPC has not noticed yet
-            by_peer[each.peer] += int(each.pending)
-            declared = sum(stream.declared for stream in each.streams) + FREE
-            if each.pending > declared:
-                yield address, f"expected messages of {declared} bytes, got {each.pending:.0f}"
-            elif each.waited > self._timeout + _GRACE:
+            by_peer[known.peer] += int(known.pending)
+            declared = sum(stream.declared for stream in known.streams) + FREE
+            if known.pending > declared:
+                yield address, f"expected messages of {declared} bytes, got {known.pending:.0f}"
+            elif known.waited > self._timeout + _GRACE:
                 yield address, f"expected the end of a message within {self._timeout:g} s, got none"
-            elif by_peer.total() > self._total or by_peer[each.peer] > self._total // 2:
+            elif by_peer.total() > self._total or by_peer[known.peer] > self._total // 2:
                 most = (
                     f"unfinished messages of {self._total // 2} bytes from one peer, {self._total} from all"
                 )

@@ -32,7 +32,7 @@ from passpilot.runners.base import Runner, tensor_views
 from passpilot.runners.remote.advisor_pb2 import Answer, Done, Question, Welcome
 from passpilot.runners.remote.frame_changes import FrameReader
 from passpilot.runners.remote.grpc_stream import turns
-from passpilot.runners.serving.connections import OVERHEAD, Connections, Stream, descriptors
+from passpilot.runners.serving.connections import Connections, Stream, descriptors
 from passpilot.runners.serving.guard import LOOKERS, Lookers, Share, TokenGuard, cancelled_after
 from passpilot.runners.serving.sessions import FRAME, SessionCount, Supply, Tally
 from passpilot.runners.spec import RunnerLike
@@ -219,7 +219,7 @@ class _GrpcSession:
         self._pack = code.pack
         self._yes = code.pack(1) if isinstance(point.domain, Flag) else b""
         self._reader = FrameReader(wire.frame_size(runner.inputs))
-        stream.declared = self._reader.frame.nbytes + wire.MAX_TEXT
+        stream.declare(self._reader.frame.nbytes + wire.MAX_TEXT)
         self._tensors = tensor_views(runner.inputs, self._reader.seen)
         runner.bind(self._tensors, self._reader.frame)
 
@@ -231,7 +231,7 @@ class _GrpcSession:
 
     def answer(self, request: bytes) -> bytes:
         """The answer to one question."""
-        self._stream.taken += len(request) + OVERHEAD
+        self._stream.take(len(request))
         try:
             if not self._reader.read_whole(request) and self._other(request):
                 return _DONE

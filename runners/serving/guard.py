@@ -178,8 +178,8 @@ class AsyncTokenGuard(grpc.aio.ServerInterceptor):
             await context.abort(grpc.StatusCode.NOT_FOUND, _UNKNOWN)
         answer = _behaviour(handler)(asked, context)
         if isinstance(answer, AsyncIterator):
-            async for each in answer:
-                await context.write(each)
+            async for part in answer:
+                await context.write(part)
         elif (value := await cast("Awaitable[object]", answer)) is not None:
             await context.write(value)
 

@@ -17,6 +17,7 @@ from grpc_health.v1 import health_pb2
 
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import PeerError, SpecMismatchError
+from passpilot.runners.python import Observation
 from passpilot.runners.serving import grpc_server
 from passpilot.runners.serving.connections import peer_of
 from passpilot.runners.serving.grpc_server import GrpcServer
@@ -201,4 +202,26 @@ def test_a_handshake_of_tls_that_stalls_ends(certificate: Path, sent: bytes) -> 
             connection.sendall(sent)
             assert closed(connection, GENEROUS)
         with client(target_of(made), f"?tls={certificate}/cert.pem") as runner:
+            assert runner.evaluate() == 1
+
+
+class Big:
+    """A policy that sees a large tensor."""
+
+    features = ("big",)
+
+    def decide(self, obs: Observation) -> bool:
+        return bool(obs["big"][0] >= 0)
+
+
+def test_what_tls_adds_to_large_questions_is_no_message(certificate: Path) -> None:
+    tls = ((certificate / "cert.pem").read_bytes(), (certificate / "cert.key").read_bytes())
+    big = TensorSpec("big", "float32", (2 << 20,))
+    keys = f"?tls={certificate}/cert.pem"
+    with (
+        GrpcServer(Big(), "0", frame=big.nbytes << 1, tls=tls) as made,
+        client(target_of(made), keys, offered=point(big)) as runner,
+    ):
+        for number in range(25):
+            runner.tensors["big"][:] = number
             assert runner.evaluate() == 1
