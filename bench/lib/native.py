@@ -58,7 +58,11 @@ class Floor:
 
     def __init__(self, target: Path, model: Path, inputs: int = 38, outputs: int = 2) -> None:
         runtime = ROOT / "plugin/native/runtime"
-        sources = [ROOT / "bench/native/onnx_floor.cpp", runtime / "onnx_api.cpp"]
+        sources = [
+            ROOT / "bench/native/onnx_floor.cpp",
+            runtime / "onnx_api.cpp",
+            runtime / "environment.cpp",
+        ]
         library = shared_library(target, "c++", "-std=c++17", f"-I{runtime}", *sources)
         library.floor_open.restype = library.floor_input.restype = ctypes.c_void_p
         library.floor_input.argtypes = [ctypes.c_void_p]
