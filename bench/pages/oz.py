@@ -150,7 +150,8 @@ Every program ran {rounds} times{unsteady(result)}.
 **These figures count machine code alone, and are linked without `--icf=safe`.** What is loaded also has
 unwind tables and constants: an outlined function adds an entry to the tables, and a linker that folds
 identical code takes a part of the gain without us. So measure the allocated sections of your own program
-before you choose.
+before you choose. The recipes had LLVM's passes gvn-sink and gvn-hoist then, which are gone: their results
+differ from run to run.
 
 {means(result)}
 {against_outliner(result)}

@@ -130,7 +130,8 @@ are {whole:.3f} of `-Oz` in the mean. All programs printed what is recorded for 
 **These figures count machine code alone, and are linked without `--icf=safe`.** What is loaded also has
 unwind tables and constants: an outlined function adds an entry to the tables, and a linker that folds
 identical code takes a part of the gain without us. So measure the allocated sections of your own program
-before you choose.
+before you choose. The recipes had LLVM's passes gvn-sink and gvn-hoist then, which are gone: their results
+differ from run to run.
 
 {summary(rows)}
 ![The tuned machine code of all programs](images/tuning-results.svg)

@@ -10,7 +10,10 @@ from pathlib import Path
 from passpilot.runners.policy.bundle import find_bundle
 from passpilot.training.evaluation.unwind_check import check_unwind
 from passpilot.training.rewards import code_bytes
+from passpilot.training.tuning.recipes import TAILS
 from tests.command import passpilot
+from tests.corpus.build import build
+from tests.corpus.programs import all_programs
 from tests.plugin.unwind_programs import FRAMES
 
 PROGRAM = "device[0] = 1; device[1] = 2; device[2] = 3; device[3] = 4; device[4] = 5; device[5] = 6;"
@@ -45,6 +48,19 @@ def test_the_first_recipe_is_for_size_and_time_and_the_others_are_for_size() -> 
     assert "estimate-profile" in first.pipeline
     assert first.options[0] == "enable-machine-outliner=optimistic-pgo"
     assert {each.options[0] for each in others} == {"enable-machine-outliner=always"}
+
+
+def test_the_same_module_becomes_the_same_bytes(tmp_path: Path) -> None:
+    """LLVM's gvn-sink and gvn-hoist follow addresses: with the first, this module differed in each run."""
+    assert not build(["lz4"])
+    module = all_programs()["lz4"].unit("lz4libs/lz4.c", "Oz")
+    outputs = [tmp_path / f"{number}.bc" for number in range(4)]
+    for output in outputs:
+        done = passpilot("opt", "--policy=@oz", "-Oz", module, "-o", output, cwd=tmp_path)
+        assert done.code == 0, done.err
+    assert len({output.read_bytes() for output in outputs}) == 1
+    pipelines = [recipe.pipeline for recipe in find_bundle("@oz").recipes] + list(TAILS)
+    assert not [pipeline for pipeline in pipelines if re.search("gvn-(sink|hoist)", pipeline)]
 
 
 def test_all_recipes_write_smaller_unwind_tables(tmp_path: Path) -> None:

@@ -13,14 +13,14 @@ VECTORS: Final = "function(slp-vectorizer,vector-combine,instcombine<no-verify-f
 """Vectors of straight-line code, as clang makes at -Oz, and `default<Oz>` does not."""
 
 SCALARS: Final = "constraint-elimination,correlated-propagation,jump-threading"
-SINKING: Final = "gvn-sink,simplifycfg<sink-common-insts;hoist-common-insts>,instcombine<no-verify-fixpoint>"
+SINKING: Final = "simplifycfg<sink-common-insts;hoist-common-insts>,instcombine<no-verify-fixpoint>"
 SMALLEST: Final = (
     f"function({SCALARS},slp-vectorizer,vector-combine,instcombine<no-verify-fixpoint>,{SINKING}),"
     "globaldce,mergefunc"
 )
 """The passes that made most programs smaller, together."""
 HOISTING: Final = (
-    "function(gvn-hoist,gvn-sink,simplifycfg<sink-common-insts;hoist-common-insts>,loop-mssa(licm),gvn,dse,"
+    "function(simplifycfg<sink-common-insts;hoist-common-insts>,loop-mssa(licm),gvn,dse,"
     "instcombine<no-verify-fixpoint>,simplifycfg),globaldce,mergefunc"
 )
 
@@ -32,8 +32,7 @@ TAILS: Final = (
     "instcombine<no-verify-fixpoint>,simplifycfg)",
     "mergefunc",
     "function(newgvn,instcombine<no-verify-fixpoint>,simplifycfg)",
-    "function(gvn-hoist,gvn-sink,simplifycfg<sink-common-insts;hoist-common-insts>,"
-    "instcombine<no-verify-fixpoint>)",
+    "function(simplifycfg<sink-common-insts;hoist-common-insts>,instcombine<no-verify-fixpoint>)",
     "function(loop-mssa(licm),simplifycfg)",
     "function(jump-threading,correlated-propagation,simplifycfg,aggressive-instcombine)",
     "function(gvn,dse,instcombine<no-verify-fixpoint>,simplifycfg),globaldce,mergefunc",
