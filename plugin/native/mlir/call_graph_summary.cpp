@@ -19,7 +19,9 @@ static bool isCall(OperationName Name) {
 }
 
 MLIRName CallGraphSummary::kindOf(OperationName Name) {
-  auto [It, New] = Kinds.try_emplace(Name, MLIRName(Name.getStringRef()));
+  // The value is made of the text only if the name is new.
+  auto [It, New] =
+      Kinds.try_emplace(Name, std::string_view(Name.getStringRef()));
   if (New)
     It->second.Call = isCall(Name);
   return It->second;

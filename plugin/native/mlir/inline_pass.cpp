@@ -48,11 +48,13 @@ bool InlinePass::inlineAccepted(Session *S, Location &Where) {
     return succeeded(inlineCalls(Graph, nullptr));
   Inlining Run(*S, getOperation(), Graph);
   bool Good = true;
-  if (!Settings.MarkFirst)
+  if (Settings.MarkFirst) {
+    if (Run.markRefused())
+      Good = succeeded(inlineCalls(Graph, nullptr));
+    Inlining::unmarkAll(getOperation());
+  } else {
     Good = succeeded(inlineCalls(Graph, &Run));
-  else if (Run.markRefused())
-    Good = succeeded(inlineCalls(Graph, nullptr));
-  Inlining::unmarkAll(getOperation());
+  }
   Where = Run.where();
   return Good;
 }
@@ -71,7 +73,9 @@ LogicalResult InlinePass::inlineCalls(CallGraph &Graph, Inlining *Advised) {
       Clone(B, Body, Place, Behind, Map, Copy);
     });
   auto Simplified = [this, Advised](Pass &, OpPassManager &PM, Operation *Op) {
-    const LogicalResult Result = PM.empty() ? success() : runPipeline(PM, Op);
+    if (PM.empty())
+      return success();
+    const LogicalResult Result = runPipeline(PM, Op);
     if (Advised && succeeded(Result))
       Advised->simplified(Op);
     return Result;

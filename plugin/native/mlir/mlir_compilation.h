@@ -33,6 +33,9 @@ public:
   /// Identifies the compilation in Python; 0 if the flags advise no pass in
   /// Python.
   size_t number() const { return Number; }
+  /// A pass in Python has failed: MLIR goes on with other functions, but the
+  /// compilation is over.
+  std::atomic<bool> PassFailed = false;
 
 private:
   explicit MLIRCompilation(mlir::MLIRContext *Context) : Context(Context) {}

@@ -56,6 +56,10 @@ private:
   std::shared_ptr<MLIRCompilation> Shared;
 
   void runInPython();
+  void fail() {
+    Shared->PassFailed = true;
+    signalPassFailure();
+  }
 };
 
 LogicalResult MLIRUserPass::initializeOptions(
@@ -81,15 +85,16 @@ LogicalResult MLIRUserPass::initialize(MLIRContext *Context) {
 }
 
 void MLIRUserPass::runOnOperation() {
-  if (!runContained(getOperation(), [&] { runInPython(); }))
-    signalPassFailure();
+  if (Shared->PassFailed ||
+      !runContained(getOperation(), [&] { runInPython(); }))
+    fail();
 }
 
 void MLIRUserPass::runInPython() {
   Operation *Op = getOperation();
   auto Refuse = [&](const Twine &Text) {
     emitError(Op->getLoc()) << "pass " << D.Name << ": expected " << Text;
-    signalPassFailure();
+    fail();
   };
   std::string Why;
   const std::optional<std::string> Text = textOf(Op, Why);
@@ -107,7 +112,7 @@ void MLIRUserPass::runInPython() {
       Result.swap(M.Text);
   llvm::erase_if(Report, [](const Message &M) { return M.Kind == "result"; });
   if (!emitMessages(Report, Op->getLoc()))
-    return signalPassFailure();
+    return fail();
   if (Result.empty())
     return markAllAnalysesPreserved();
   if (!replaceBy(Op, Result, Why))

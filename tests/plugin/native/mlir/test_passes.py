@@ -213,6 +213,12 @@ def test_failures_are_those_of_the_tool(pipeline: str, told: str, source: Path) 
     assert told in refused(pipeline, source, "--passpilot-load=mine.py")
 
 
+@pytest.mark.parametrize("flag", [[], ["--mlir-disable-threading"]])
+def test_a_failure_is_said_once_and_not_for_every_function(flag: list[str], source: Path) -> None:
+    errors = refused("func.func(tell{fail=true})", source, *flag, "--passpilot-load=mine.py")
+    assert errors.count("not like this") == 1
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
