@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
     if not advice:
         raise UsageError("compare: expected a runner to compare with LLVM, got none; add --inline=RUNNER")
     if options["json"] and options["csv"]:
-        raise UsageError("compare: expected --json or --csv, got both")
+        raise UsageError("compare: choose --json or --csv")
     for source in options["modules"]:
         if not os.path.isfile(source):
             raise InputError(f"compare: expected files, which are read several times, got {source!r}")

@@ -105,7 +105,7 @@ def _stock_plugin() -> str:
     path = llvm_plugin()
     opt = shutil.which(f"opt-{MAJOR}")
     if opt is None:
-        raise RuntimeError(f"expected opt-{MAJOR} on the PATH, got none; sudo apt-get install llvm-{MAJOR}")
+        raise RuntimeError(f"opt-{MAJOR} is not on the PATH; sudo apt-get install llvm-{MAJOR}")
     asked = ("-passpilot-inline=python:passpilot.cli.doctor:probe", "-passes=inliner-wrapper")
     command = [opt, f"-load-pass-plugin={path}", *asked, "-disable-output", os.devnull]
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)

@@ -76,7 +76,7 @@ def evaluate(
         Error: an argument is wrong, or the corpus or `output` cannot be used.
     """
     if resume and not output:
-        raise UsageError("eval: expected -o RESULT.json with --resume, got none")
+        raise UsageError("eval: --resume has no effect without -o RESULT.json")
     levels = [*map(_baseline, baselines)]
     competitors, runs = [*levels, *map(competitor, policies)], not no_runs
     check_names(competitors)

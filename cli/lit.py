@@ -68,7 +68,7 @@ def configure(config: Configuration, lit_config: Reporter) -> None:
     for tool in ("passpilot", *NEEDED):
         if not shutil.which(tool, path=path):
             package = "passpilot" if tool == "passpilot" else f"llvm-{MAJOR}-tools"
-            lit_config.fatal(f"passpilot.lit: expected {tool} on the PATH, got none; install {package}")
+            lit_config.fatal(f"passpilot.lit: {tool} is not on the PATH; install {package}")
     found = {tool for tool in (*STOCK, "ld.lld", "mlir-opt") if shutil.which(tool, path=path)}
     _add_tools(config, found)
     config.available_features.update(name for name in MODULES if find_spec(name))

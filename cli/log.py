@@ -89,7 +89,7 @@ def make_parser() -> Parser:
 
 def _show(options: LogOptions) -> None:
     if options.json and options.csv:
-        raise UsageError("log show: expected --json or --csv, got both; see `passpilot log show --help`")
+        raise UsageError("log show: choose --json or --csv; see `passpilot log show --help`")
     logs = [log for file in options.files for log in _logs(file)]
     if options.json:
         _print_json(logs, options.limit)

@@ -46,7 +46,7 @@ def _expect_tool(*names: str, package: str) -> None:
     """Warn if no tool can load the plugin; it uses the tool's own LLVM, which no wheel brings along."""
     if not any(map(shutil.which, names)):
         print(
-            f"passpilot: warning: plugin-path: expected {' or '.join(names)} on the PATH, got none; "
+            f"passpilot: warning: plugin-path: no {' or '.join(names)} is on the PATH; "
             f"sudo apt-get install {package}",
             file=sys.stderr,
         )

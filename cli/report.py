@@ -79,7 +79,7 @@ def _write_page(options: ReportOptions) -> None:
     from passpilot.training.report.inputs import Report
 
     if bool(options.before) != bool(options.after):
-        raise UsageError("report: expected --before and --after together, got one of them")
+        raise UsageError("report: --before and --after belong together")
     report = Report(MOST_DECISIONS if options.limit is None else options.limit)
     for file in options.files:
         report.add(file)

@@ -94,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parsed(argv: Sequence[str] | None) -> ServeCompilerOptions:
     options = record(ServeCompilerOptions, make_parser().values(argv))
     if options.no_token and options.token is not None:
-        raise UsageError("serve-compiler: expected --token or --no-token, got both")
+        raise UsageError("serve-compiler: choose --token or --no-token")
     return options
 
 

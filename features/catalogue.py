@@ -28,7 +28,7 @@ class Row:
         self.__dict__.update(zip(self.__annotations__, values, strict=False), **fields)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"catalogue: {type(self).__name__}.{name}: expected to be read, got a change")
+        raise AttributeError(f"catalogue: {type(self).__name__}.{name}: it cannot be changed")
 
 
 class Limit(Row):

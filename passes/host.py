@@ -61,7 +61,7 @@ class CompilerHost:
 
     def _asking(self, what: str) -> _core.Advisor:
         if (core := self._core()) is None:
-            text = "expected to be used within a decision, got a use after the advisor's end"
+            text = "can be used within a decision alone; the advisor has ended"
             raise StaleViewError(f"obs.{what}: {text}")
         return core
 

@@ -98,7 +98,7 @@ def deadline_of(function: str, isolated: bool, deadline: float | None) -> float 
         InputError: there is a deadline without a child process, or it is not a number above 0.
     """
     if deadline is not None and not isolated:
-        raise InputError(f"{function}: expected isolated=True with a deadline, got a deadline alone")
+        raise InputError(f"{function}: a deadline has no effect without isolated=True")
     if deadline is not None and not deadline > 0:
         raise InputError(f"{function}: expected a deadline of more than 0 seconds, got {deadline}")
     if not isolated:

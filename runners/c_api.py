@@ -61,8 +61,8 @@ class ForeignHost:
         Raises:
             PolicyError: always.
         """
-        expected = "expected LLVM or MLIR around the decision function, got another compiler"
-        raise PolicyError(f"obs.site: {expected}; ask for its features")
+        text = "the compiler around the decision function is not LLVM or MLIR"
+        raise PolicyError(f"obs.site: {text}; ask for its features")
 
     def default(self) -> bool | int | float:
         """The compiler's own decision."""

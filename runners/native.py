@@ -265,4 +265,4 @@ def onnx_library() -> str:
         found = sorted(Path(folder, "capi").glob("libonnxruntime.so*"))
         if found:
             return str(found[-1])
-    raise ModelError("runner onnx: expected the package onnxruntime, got none; run: pip install onnxruntime")
+    raise ModelError("runner onnx: the package onnxruntime is missing; run: pip install onnxruntime")

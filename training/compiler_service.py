@@ -176,7 +176,7 @@ class _AgentStream:
             if message.HasField("start"):
                 return await self._begin(message.start)
             if self._worker is None:
-                raise InputError("agent: expected a start, got another message outside of an episode")
+                raise InputError("agent: no episode is under way; send a start first")
             message.action.SetInParent()  # an empty message is an action without a value
             return await self._ask(self._worker, message)
         except Error as error:

@@ -167,7 +167,7 @@ class CompilerClient:
             PeerError: the service is absent, silent or gone.
         """
         if not self._asking:
-            raise InputError(f"{self._who}: expected an episode under way, got an action; call reset first")
+            raise InputError(f"{self._who}: no episode is under way; call reset first")
         observation = self._take(self._exchange(self._stream.action_message(action)))
         return observation, self._reward, observation is None, self.info
 

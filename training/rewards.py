@@ -50,7 +50,7 @@ def code_bytes(data: bytes) -> int:
         InputError: the target's object format is not ELF, or the object is damaged.
     """
     if data[:4] != b"\x7fELF":
-        raise InputError("code size: expected a target with ELF objects, got one with others")
+        raise InputError("code size: the target's objects are not ELF files")
     return _core.object_code_bytes(data)
 
 

@@ -45,7 +45,7 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
     arguments = options.rest
     compiler = _find(clang)
     if not compiler:
-        raise InputError(f"{name}: expected {clang} on the PATH, got none; {INSTALL.format('clang')}")
+        raise InputError(f"{name}: {clang} is not on the PATH; {INSTALL.format('clang')}")
     if arguments and _names_compiler(arguments[0]):
         clang = arguments.pop(0)
         compiler = _checked(name, clang, compiler)
@@ -137,7 +137,7 @@ def _refuse_other_compilers(name: str, arguments: list[str]) -> None:
     """Refuse the linker's cache, whose objects had other advice, and other compilers, which ask nobody."""
     for option in ("--thinlto-cache-dir", "thinlto-distributor"):
         if any(option in argument for argument in arguments):
-            raise InputError(f"{name}: expected an advised link without {option}, got one; remove it")
+            raise InputError(f"{name}: an advised link cannot have {option}; remove it")
 
 
 def _require_lld(name: str, compiler: str) -> None:

@@ -137,5 +137,4 @@ class CallSite(Site):
                 return self._core.place
         except StaleViewError:  # there is no decision
             pass
-        expected = "expected to be read within its decision, got a read after it"
-        raise StaleViewError(f"obs.site.{what}: {expected}")
+        raise StaleViewError(f"obs.site.{what}: it can be read within its decision alone")

@@ -114,7 +114,7 @@ def _read(who: str, module: ir.Module | ModuleRef, *, for_codegen: bool = False)
         kind = type(module).__name__
         raise InputError(f"llvmlite.{who}: expected an llvmlite.ir.Module or a ModuleRef, got {kind}")
     if getattr(module, "closed", False):
-        raise InputError(f"llvmlite.{who}: expected an open module, got one that has been closed")
+        raise InputError(f"llvmlite.{who}: the module has been closed")
     unset = for_codegen and module.triple in ("", UNSET)
     triple = get_process_triple() if unset else ""
     return Module.read(module, for_codegen=for_codegen, mtriple=triple)

@@ -72,7 +72,7 @@ def signal_pass_failure() -> None:
         InputError: no Python pass is running in this thread.
     """
     if not _RUNNING.runs:
-        raise InputError("signal_pass_failure: expected to be called by a pass that runs, got no such pass")
+        raise InputError("signal_pass_failure: no pass runs; call it in the run method of a pass")
     run = _RUNNING.runs[-1]
     run.failed = True
     mlir_capi.signal_failure(run.address)
@@ -239,8 +239,8 @@ def _one_thread(context: Any) -> Iterator[None]:
     several = context.get_num_threads() > 1
     if _RUNNING.runs:
         if several:
-            expected = "expected no pass around it where MLIR has several threads, got one"
-            raise InputError(f"run_pipeline with advisors: {expected}; disable multithreading")
+            msg = "run_pipeline with advisors: a pass on one of MLIR's threads cannot start it"
+            raise InputError(f"{msg}; disable multithreading")
         yield  # the pass may be on MLIR's only thread, which cannot end itself
         return
     context.enable_multithreading(False)
@@ -272,7 +272,7 @@ def _stop_if_erased(name: str, location: object, operation: Operation) -> None:
     try:
         operation._CAPIPtr  # noqa: B018  (raises if the operation has been erased)
     except RuntimeError:
-        message = "expected the operation to outlive the pass, got it erased; erase it in a pass around it"
+        message = "the pass has erased the operation that it runs on; erase it in a pass around it"
         line = f"passpilot: error: {_who(name, location)}: {message}\n"
         os.write(2, line.encode("utf-8", "backslashreplace"))  # one write: several threads may end up here
         os._exit(1)

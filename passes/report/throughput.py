@@ -90,7 +90,7 @@ def _regions(assembly: str, flags: Sequence[str]) -> list[dict[str, dict[str, fl
     program = shutil.which(MCA)
     if program is None:
         package = f"llvm-{MAJOR}"
-        raise InputError(f"--report-mca: expected {MCA} on the path, got none; install the package {package}")
+        raise InputError(f"--report-mca: {MCA} is not on the PATH; install the package {package}")
     views = ["-json", "-iterations=1", "-all-views=false", "-summary-view"]
     command = [program, *flags, *views, "-skip-unsupported-instructions=any"]
     try:

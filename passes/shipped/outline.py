@@ -52,7 +52,7 @@ class AdvisedOutliner:
         """Ask about the module, and close the functions that the outliner must leave alone."""
         if not self.codegen:
             where = "passpilot llc, passpilot.emit or a stock tool that is told to advise it"
-            raise UsageError(f"expected to run at code generation, in {where}; got a pipeline")
+            raise UsageError(f"a pipeline cannot run it; run it at code generation, in {where}")
         functions = [function for function in module.functions if not function.is_declaration]
         values = observe_module(functions, module.triple, Repeats(functions)) if OUTLINER.is_asked else {}
         choice = RUNS[OUTLINER.ask(values, module.source_file)] if OUTLINER.is_asked else RUNS[0]

@@ -147,7 +147,7 @@ class _AbsentBindings(Bindings):
 
 
 def _clash(name: str) -> InputError:
-    message = "expected a process of Python's own, got a compiler's, whose LLVM would clash with theirs"
+    message = "their LLVM would clash with that of the compiler in this process"
     return InputError(
         f"MLIR's Python bindings: {name}: {message}; use it in a pass, or in `passpilot mlir-opt`"
     )

@@ -26,7 +26,7 @@ def operation_of(wrapper: object) -> Operation | None:
         operation: Operation | None = getattr(wrapper, "operation", None)
         return operation if hasattr(operation, "_CAPIPtr") else None
     except RuntimeError as error:
-        raise StaleViewError("expected an operation that is there, got one that was erased") from error
+        raise StaleViewError("the operation has been erased") from error
 
 
 def place_of(location: object) -> tuple[str, int, int]:

@@ -267,7 +267,7 @@ class InteractiveChannel:
                 if got != self._size or self._line != self._expected or end[0] != _NEWLINE:
                     return bytearray(b"".join(self._buffers)[:got])
         except BlockingIOError:
-            msg = f"{self._who}: expected a compiler that reads its answers, got one that only asks"
+            msg = f"{self._who}: the compiler asks and does not read the answers"
             raise PeerError(msg) from None
 
     def _two_sessions(self, got: str) -> PeerError:

@@ -77,7 +77,7 @@ def read_guard(
     host, _ = split_address(address, f"{who}: --grpc")
     secret = "" if token is None else read_token(token, f"{who}: --token")
     if (certificate is None) != (key is None):
-        raise InputError(f"{who}: expected --tls-cert and --tls-key, got one of them")
+        raise InputError(f"{who}: --tls-cert and --tls-key belong together")
     tls = None
     if certificate is not None and key is not None:
         chain = _read(certificate, f"{who}: --tls-cert", "a certificate")

@@ -333,8 +333,8 @@ class Listener:
             except BlockingIOError as error:
                 if time.monotonic() >= deadline:
                     os.close(descriptor)
-                    expected = "expected no server there yet, got one; choose another base"
-                    raise PeerError(f"serve --pipe {self.base}: {expected}") from error
+                    there = "there is a server already; choose another base"
+                    raise PeerError(f"serve --pipe {self.base}: {there}") from error
                 time.sleep(_SHORTEST_NAP)
             os.close(descriptor)
 

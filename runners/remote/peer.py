@@ -94,7 +94,7 @@ class RemoteRunner(Runner):
         elif isinstance(error, OSError):
             self._broken = f"{self._who}: expected a running server, got: {error.strerror}"
         else:
-            self._broken = f"{self._who}: expected a session, got one that an interruption ended"
+            self._broken = f"{self._who}: an interruption has ended the session"
         self.release()
         if isinstance(error, OSError):
             raise PeerError(self._broken) from error
@@ -121,7 +121,7 @@ class RemoteRunner(Runner):
 
     def close(self) -> None:
         if not self._broken:
-            self._broken = f"{self._who}: expected a session, got one that was closed"
+            self._broken = f"{self._who}: the session is closed"
             self.part()
             self.release()
 

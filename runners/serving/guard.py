@@ -35,7 +35,7 @@ Context: TypeAlias = "grpc.ServicerContext | grpc.aio.ServicerContext[Any, Any]"
 
 _CROWDED: Final = f"expected at most {LOOKERS} health checks and reflections at a time, got one more"
 _UNKNOWN: Final = "expected a question about a service that is here, got another or none"
-_LATE: Final = "expected health checks and reflections to end earlier"
+_LATE: Final = "health checks and reflections must end earlier"
 _REFUSED: Final = "expected the token of this server in `authorization: Bearer TOKEN`"
 
 

@@ -223,7 +223,7 @@ def test_a_failure_names_the_module_and_the_contender(folder: Path) -> None:
         (["none.bc", SMALL], "expected files, which are read several times, got 'none.bc'", 1),
         (["-", SMALL], "expected files, which are read several times, got '-'", 1),
         (["policy.py", SMALL], "policy.py with LLVM: ", 1),
-        (["a.bc", SMALL, "--json", "--csv"], "expected --json or --csv, got both", 2),
+        (["a.bc", SMALL, "--json", "--csv"], "choose --json or --csv", 2),
         (["a.bc", SMALL, "--repeat=-1"], "expected a number of compilations, got '-1'", 2),
         (["a.bc", SMALL, "--eviction-limit=3"], "--eviction-limit has no effect without an advisor", 2),
         (["a.bc", "--advise=nobody=const:1"], "--advise: expected POINT=RUNNER with POINT among inline", 2),

@@ -57,7 +57,7 @@ def test_bindings_that_cannot_do_all(
 
 
 OPT: Final = (
-    ("", "expected opt-22 on the PATH, got none; sudo apt-get install llvm-22"),
+    ("", "opt-22 is not on the PATH; sudo apt-get install llvm-22"),
     ("echo no plugins here >&2; exit 3", "no plugins here"),
     ("exit 3", "RuntimeError"),
     (

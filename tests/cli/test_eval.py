@@ -247,7 +247,7 @@ def test_a_corpus_without_programs_is_measured_by_units(small: Path) -> None:
         (["--policy=decisions:none"], "expected a file, got 'none', which is none", 1),
         (["--policy=const:0 --wrong"], "expected options of passpilot cc, got '--wrong'", 2),
         (["--program=none"], "expected programs among count, shout, got 'none'", 1),
-        (["--resume"], "expected -o RESULT.json with --resume, got none", 2),
+        (["--resume"], "--resume has no effect without -o RESULT.json", 2),
         (["--deadline=0"], "expected a number of seconds above 0", 2),
         (["-o", "none/r.json"], "none/r.json: expected a file to write, got: No such file", 1),
     ],

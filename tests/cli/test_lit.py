@@ -79,7 +79,7 @@ def test_without_stock_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_missing_tool_ends_lit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few_tools(tmp_path / "bin", monkeypatch, "FileCheck", "not")
     with pytest.raises(
-        SystemExit, match=r"^passpilot\.lit: expected count on the PATH, got none; install llvm-22-tools$"
+        SystemExit, match=r"^passpilot\.lit: count is not on the PATH; install llvm-22-tools$"
     ):
         configured()
 
@@ -143,7 +143,7 @@ def test_a_tool_with_a_version_leads_to_the_plain_names(
 def test_a_missing_passpilot_ends_lit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few_tools(tmp_path / "bin", monkeypatch, *NEEDED)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "none" / "python"))
-    with pytest.raises(SystemExit, match=r"expected passpilot on the PATH, got none; install passpilot$"):
+    with pytest.raises(SystemExit, match=r"passpilot is not on the PATH; install passpilot$"):
         configured()
 
 

@@ -115,7 +115,7 @@ def test_logs_of_a_folder_come_by_name(tmp_path: Path, capsys: Capture) -> None:
 
 def test_json_and_csv_at_once_are_refused(tmp_path: Path) -> None:
     path = log_of(tmp_path / "log", (1, PLACE))
-    with pytest.raises(UsageError, match="log show: expected --json or --csv, got both; see"):
+    with pytest.raises(UsageError, match="log show: choose --json or --csv; see"):
         main(["show", "--json", "--csv", str(path)])
 
 

@@ -26,6 +26,5 @@ def test_a_plugin_without_a_tool(
     without = run("/usr/bin/env", f"PATH={tmp_path}", PASSPILOT, "plugin-path", *options, cwd=tmp_path)
     assert (without.code, without.out) == (0, with_tools.out)
     assert without.err == (
-        f"passpilot: warning: plugin-path: expected {tools} on the PATH, got none; "
-        f"sudo apt-get install {package}\n"
+        f"passpilot: warning: plugin-path: no {tools} is on the PATH; sudo apt-get install {package}\n"
     )

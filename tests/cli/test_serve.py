@@ -209,7 +209,7 @@ def test_interruption_at_any_moment_of_an_offer(base: str) -> None:
 
 def test_second_server_at_the_same_base(base: str) -> None:
     with served("const:1", base), client(base) as runner:
-        with pytest.raises(PeerError, match=r"serve --pipe .*ch: expected no server there yet, got one"):
+        with pytest.raises(PeerError, match=r"serve --pipe .*ch: there is a server already"):
             PipeServer("const:0", base).run(once=True)
         assert runner.evaluate() == 1
         runner.close()

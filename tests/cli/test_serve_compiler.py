@@ -100,7 +100,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         (
             ("--grpc=0", "--tls-cert=absent"),
             1,
-            "serve-compiler: expected --tls-cert and --tls-key, got one of them",
+            "serve-compiler: --tls-cert and --tls-key belong together",
         ),
     ],
 )

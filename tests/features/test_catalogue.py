@@ -34,7 +34,7 @@ def test_it_imports_nothing() -> None:
 
 
 def test_a_row_stays_as_it_is() -> None:
-    with pytest.raises(AttributeError, match=r"HookedPoint.name: expected to be read, got a change"):
+    with pytest.raises(AttributeError, match=r"HookedPoint.name: it cannot be changed"):
         HOOKED["inline"].name = "outline"  # type: ignore[misc]
 
 

@@ -141,9 +141,7 @@ def _units(scratch: Path, name: str, command: CompileCommand, options: Sequence[
     clang = f"clang++-{MAJOR}" if command.is_cxx else f"clang-{MAJOR}"
     compiler = shutil.which(clang)
     if compiler is None:
-        raise InputError(
-            f"corpus: expected {clang} on the PATH, got none; sudo apt-get install clang-{MAJOR}"
-        )
+        raise InputError(f"corpus: {clang} is not on the PATH; sudo apt-get install clang-{MAJOR}")
     front_end = FrontEnd(compiler, command.directory, os.environ)
     ours = tuple(f"--{name}" for name in options) if command.is_ours else ()
     arguments = [word for word in command.arguments if word.partition("=")[0] not in ours]

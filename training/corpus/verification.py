@@ -47,9 +47,7 @@ def verify(corpus: Corpus, jobs: int, step: Callable[[], None] = lambda: None) -
     """
     compiler = shutil.which(CLANG)
     if compiler is None:
-        raise InputError(
-            f"corpus verify: expected {CLANG} on the PATH, got none; sudo apt-get install {CLANG}"
-        )
+        raise InputError(f"corpus verify: {CLANG} is not on the PATH; sudo apt-get install {CLANG}")
     units, jobs = list(corpus.units.values()), jobs or len(os.sched_getaffinity(0))
     facts = inspect_all([(unit.name, unit.read) for unit in units])
     with (

@@ -235,7 +235,7 @@ class DecisionShards:
         try:
             from passpilot.training.data.torch_dataset import TorchDecisions
         except ImportError as error:
-            raise InputError("training data: expected PyTorch, got none; run: pip install torch") from error
+            raise InputError("training data: PyTorch is missing; run: pip install torch") from error
         return TorchDecisions(self, names, seed=seed)
 
     def _empty(self, names: Iterable[str] | None) -> Arrays:

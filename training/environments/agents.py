@@ -155,7 +155,7 @@ class CompilerAEC(AECEnv):
             PeerError: the compiler service is gone.
         """
         if not self.agents:
-            raise InputError("environment: expected an episode under way, got an action; call reset first")
+            raise InputError("environment: no episode is under way; call reset first")
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)

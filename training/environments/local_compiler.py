@@ -200,7 +200,7 @@ class _Worker:
         return LENGTH.size + int(LENGTH.unpack_from(self._data)[0])
 
     def _death(self) -> str:
-        return "compiler: expected an answer, got its end"
+        return "compiler: it ended before it answered"
 
     def end(self) -> None:
         """End the worker."""

@@ -55,7 +55,7 @@ class Toolchain:
         for language, name in (("c", f"clang-{MAJOR}"), ("c++", f"clang++-{MAJOR}")):
             path = shutil.which(name)
             if path is None:
-                msg = f"eval: expected {name} on the PATH, got none; sudo apt-get install clang-{MAJOR}"
+                msg = f"eval: {name} is not on the PATH; sudo apt-get install clang-{MAJOR}"
                 raise InputError(msg)
             linkers[language] = path
         version = _output_of([linkers["c"], "--version"]).partition("\n")[0]

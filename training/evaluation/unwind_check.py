@@ -249,9 +249,7 @@ class _ElfTable:
         """All instructions."""
         program = shutil.which(OBJDUMP)
         if program is None:
-            raise InputError(
-                f"unwind check: expected {OBJDUMP} on the PATH, got none; sudo apt-get install llvm-{MAJOR}"
-            )
+            raise InputError(f"unwind check: {OBJDUMP} is not on the PATH; sudo apt-get install llvm-{MAJOR}")
         more = ["--mattr=+all"] if self.machine == "AArch64" else []
         command = [program, "-d", "--no-show-raw-insn", *more, self.path]
         try:

@@ -63,7 +63,7 @@ def machines(engine: str, address: str = "", jobs: int = 0, load: Sequence[str] 
     if engine not in ("local", "ray"):
         raise UsageError(f"--engine: expected local or ray, got {engine!r}")
     if address and engine == "local":
-        raise UsageError("--address: expected --engine=ray, got a cluster without it")
+        raise UsageError("--address has no effect without --engine=ray")
     if engine == "local":
         yield Machines(jobs or len(os.sched_getaffinity(0)))
         return

@@ -116,7 +116,7 @@ def _ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise InputError("--engine=ray: expected Ray, got none; pip install 'passpilot[ray]'") from error
+        raise InputError("--engine=ray: Ray is missing; pip install 'passpilot[ray]'") from error
     return ray
 
 

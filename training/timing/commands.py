@@ -102,7 +102,7 @@ class Commands:
     ) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._is_stopped:
-                raise CompilationError(f"{words[0]}: expected to run it, got the end of the evaluation")
+                raise CompilationError(f"{words[0]}: not run, since the evaluation has ended")
             try:
                 process = uninterrupted(
                     lambda: subprocess.Popen(

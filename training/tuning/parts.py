@@ -71,7 +71,7 @@ def mca_cycles(module: Module, wanted: _core.EmitOptions) -> dict[str, float]:
         done = subprocess.run(command, input=text, capture_output=True, errors="surrogateescape", check=False)
     except OSError as error:
         install = f"sudo apt-get install llvm-{MAJOR}"
-        raise InputError(f"reward mca: expected {tool} on the PATH, got none; {install}") from error
+        raise InputError(f"reward mca: {tool} is not on the PATH; {install}") from error
     try:
         regions = json.loads(done.stdout)["CodeRegions"]
         return {region["Name"]: region["SummaryView"]["BlockRThroughput"] for region in regions}

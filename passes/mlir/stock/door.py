@@ -64,9 +64,7 @@ class LoadedOperation:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        message = (
-            f"expected its text, str(obs.site.{self._part}), got a use that only `passpilot mlir-opt` has"
-        )
+        message = f"only `passpilot mlir-opt` has it; here, use the text, str(obs.site.{self._part})"
         raise InputError(f"obs.site.{self._part}.{name} in a stock mlir-opt: {message}")
 
 

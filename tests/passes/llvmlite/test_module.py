@@ -183,7 +183,7 @@ def test_every_keyword_counts(tmp_path: Path) -> None:
         "expected a point among": {"at": {"nowhere": "sroa"}},
         "nowhere.decisions": {"decisions": "nowhere.decisions"},
         "no-such-policy": {"policy": "@no-such-policy"},
-        "expected isolated=True with a deadline": {"deadline": 3.0},
+        "a deadline has no effect without isolated=True": {"deadline": 3.0},
         "expected a deadline of more than 0 seconds": {"isolated": True, "deadline": 0.0},
     }
     for told, keywords in wrong.items():
@@ -203,7 +203,7 @@ def test_every_keyword_of_emit_counts() -> None:
     assert b"$g, %eax" in code(relocation_model="static")
     assert code(opt_level=0) != code() == code(opt_level=2)
     assert code(isolated=True, deadline=GENEROUS) == code()
-    with pytest.raises(InputError, match="expected isolated=True with a deadline"):
+    with pytest.raises(InputError, match="a deadline has no effect without isolated=True"):
         code(deadline=3.0)
     with pytest.raises(InputError, match="expected a deadline of more than 0 seconds"):
         code(isolated=True, deadline=0.0)
@@ -216,7 +216,7 @@ def test_what_is_no_module_of_llvmlite() -> None:
         passpilot.llvmlite.emit(Module.read(str(built()).encode()))
     module = parsed()
     module.close()
-    with pytest.raises(InputError, match="expected an open module"):
+    with pytest.raises(InputError, match="the module has been closed"):
         passpilot.llvmlite.optimize(module)
 
 

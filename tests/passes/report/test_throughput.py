@@ -53,7 +53,7 @@ def test_each_block_counts_as_often_as_it_runs() -> None:
 
 def test_without_llvm_mca(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    told = rf"^--report-mca: expected {MCA} on the path, got none; install the package llvm-22$"
+    told = rf"^--report-mca: {MCA} is not on the PATH; install the package llvm-22$"
     with pytest.raises(InputError, match=told):
         cycles({})
 

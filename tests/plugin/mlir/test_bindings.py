@@ -185,9 +185,7 @@ def test_in_a_compiler_the_bindings_can_be_named_but_not_used(monkeypatch: pytes
         "version": lambda: absent.version,
         "capi": lambda: absent.capi,
     }
-    told = (
-        "expected a process of Python's own, got a compiler's, whose LLVM would clash with theirs; use it in"
-    )
+    told = "their LLVM would clash with that of the compiler in this process; use it in"
     for name, use in uses.items():
         with pytest.raises(InputError, match=f"^MLIR's Python bindings: {re.escape(name)}: {told}"):
             use()

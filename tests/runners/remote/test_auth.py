@@ -110,7 +110,7 @@ def test_the_flags_of_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert read_guard("0.0.0.0:1", None, None, None, who="s") == ("", None)
     assert capsys.readouterr().err == "", "TLS protects the token, and without one there is nothing to read"
     for one in ((str(cert), None), (None, str(key))):
-        with pytest.raises(InputError, match="s: expected --tls-cert and --tls-key, got one of them"):
+        with pytest.raises(InputError, match="s: --tls-cert and --tls-key belong together"):
             read_guard("1", None, *one, who="s")
 
 

@@ -153,9 +153,9 @@ def test_closed_runner(remote: Remote) -> None:
         runner.close()
         runner.close()
         for _ in range(2):
-            with pytest.raises(PeerError, match="one that was closed"):
+            with pytest.raises(PeerError, match="the session is closed"):
                 runner.evaluate()
-        with pytest.raises(PeerError, match="one that was closed"):
+        with pytest.raises(PeerError, match="the session is closed"):
             runner.switch_context("x")
 
 
@@ -163,7 +163,7 @@ def test_interruption_ends_the_session(remote: Remote) -> None:
     """A late answer would belong to the abandoned question."""
     with remote.served(remote.policy("forever")) as (child, address), reached(address) as runner:
         interrupt_once_asked(child, runner)
-        with pytest.raises(PeerError, match="one that an interruption ended"):
+        with pytest.raises(PeerError, match="an interruption has ended the session"):
             runner.evaluate()
 
 

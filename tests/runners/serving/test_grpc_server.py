@@ -125,7 +125,7 @@ def test_grpc_itself_logs_nothing() -> None:
         (["--pipe", "x", "--token", "t"], UsageError, "--token: expected --grpc with it"),
         (["--grpc", "host"], UsageError, "serve: --grpc: expected HOST:PORT, got 'host'"),
         (["--grpc", "0", "--token", "@missing"], InputError, "expected a token in missing"),
-        (["--grpc", "0", "--tls-cert", "x"], InputError, "expected --tls-cert and --tls-key, got one"),
+        (["--grpc", "0", "--tls-cert", "x"], InputError, "--tls-cert and --tls-key belong together"),
         (["--grpc", "0", "--tls-cert", "x", "--tls-key", "y"], InputError, "expected a certificate in x"),
         (["--grpc", "192.0.2.1:0"], PeerError, "expected to listen there"),
     ],

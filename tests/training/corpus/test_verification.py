@@ -96,8 +96,7 @@ def test_a_corpus_for_another_target_is_verified(here: Path) -> None:
 def test_without_clang(here: Path) -> None:
     line = refused("corpus", "verify", "corpus", cwd=here, prefix=("env", "PATH=/nowhere"))
     assert line == (
-        "passpilot: error: corpus verify: expected clang-22 on the PATH, got none; "
-        "sudo apt-get install clang-22\n"
+        "passpilot: error: corpus verify: clang-22 is not on the PATH; sudo apt-get install clang-22\n"
     )
 
 

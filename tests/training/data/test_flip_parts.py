@@ -168,5 +168,5 @@ def test_without_pytorch_there_is_no_dataset_of_it(tmp_path: Path, monkeypatch: 
     write(tmp_path / "a.parquet", rows_of(["f>g"], [0]))
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "passpilot.training.data.torch_dataset", raising=False)
-    with pytest.raises(InputError, match="training data: expected PyTorch, got none; run: pip install torch"):
+    with pytest.raises(InputError, match="training data: PyTorch is missing; run: pip install torch"):
         DecisionShards(tmp_path).torch_dataset(["x"])

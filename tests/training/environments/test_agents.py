@@ -63,7 +63,7 @@ def test_agents_see_zeros_before_and_after() -> None:
     assert env.rewards == {"inline": 0.0, "priority": 0.0}
     env.close()
     assert (env.agents, env.render()) == ([], None)
-    with pytest.raises(InputError, match="expected an episode under way, got an action; call reset first"):
+    with pytest.raises(InputError, match="no episode is under way; call reset first"):
         env.step(0)
 
 
