@@ -83,7 +83,7 @@ soak: setup-test ## sweeps over many programs for BUDGET (90m); the next call go
 	$(MAKE) --no-print-directory mutants || status=2; exit $$status
 
 mutants: setup-test ## mistakes put into the product, and whether tests notice, for BUDGET (90m); the next call goes on
-	$(PY) -m pip install -q cosmic-ray==8.7.0 coverage==7.17.5
+	$(PY) -m pip install -q cosmic-ray==8.7.0
 	$(PY) -m bench.sweeps.mutants --budget=$(BUDGET); status=$$?; $(PY) -m bench.pages.reliability; exit $$status
 
 soak-tests: setup-test corpus ## the tests that take long

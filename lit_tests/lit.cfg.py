@@ -27,5 +27,5 @@ if len(os.sched_getaffinity(0)) > 1:
     config.available_features.add("two-processors")
 
 configure(config, globals()["lit_config"])
-coverage = "COVERAGE_PROCESS_START"  # of bench.sweeps.mutants
-config.environment |= {coverage: os.environ[coverage]} if coverage in os.environ else {}
+test = "PYTEST_CURRENT_TEST"  # for bench.sweeps.mutants
+config.environment |= {test: os.environ[test]} if test in os.environ else {}

@@ -4,8 +4,8 @@
 usage: python -m bench.sweeps.mutants [reach] [python] [native] [--count=N] [--budget=T] [--again] [--tests=T]
 
 Python has 300 mutants, C++ (`native`) 40, unless --count says otherwise. For a mutant of Python, those tests
-run that are known to execute the line, and modules near to the file, until one fails that passes without the
-mutant; `reach` finds out once which tests execute which lines, which takes long. For one of C++, the core is
+run that are known to execute it, and modules near to the file, until one fails that passes without the
+mutant; `reach` runs the suite once to find out which tests execute which mutants. For one of C++, the core is
 built, and the tests of the file's folder run. bench/results/mutants.jsonl has a line for every mutant. The
 next call goes on; --again tries those again that survived, with --tests by these tests alone. A result
 `equivalent`, with the reason, is written by hand: no test can notice the mutant.
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 RECORD: Final = RESULTS / "mutants.jsonl"
 SEED: Final = 22
 COUNTS: Final = {"python": 300, "native": 40}
-QUICK: Final = 10.0
-MOST: Final = 90.0
-"""Seconds of the tests that run first for a mutant, and of all that are known to execute its line."""
+FEW: Final = 8
+MOST: Final = 60
+"""Tests that run first for a mutant, and of those that are known to execute its line."""
 LONGEST: Final = 150.0
 """Seconds that a run of tests may take."""
 MEMORY: Final = 6 << 30
@@ -97,7 +97,7 @@ def main_loop(kind: str, count: int, ends: float, *, again: bool, tests: Sequenc
 def _sample(kind: str, rows: dict[str, dict[str, Any]]) -> Iterator[Mutant]:
     """The mutants in the seed's order but those that do not compile; build/mutants keeps the sample."""
     path = reach.WORK / f"{kind}.json"
-    tree = hashlib.sha256("".join(map(reach.digest, files(kind))).encode()).hexdigest()
+    tree = hashlib.sha256(b"".join((ROOT / file).read_bytes() for file in files(kind))).hexdigest()
     kept = json.loads(path.read_text()) if path.exists() else {}
     if kept.get("tree") != tree:
         most = COUNTS[kind] * (2 if kind == "native" else 1)  # not every one compiles
@@ -135,9 +135,8 @@ def _tried(mutant: Mutant, tests: Sequence[str]) -> tuple[str, str]:
             failed = run_tests(batch)
         if failed and native:
             build()
-        test = failed.partition("[")[0]
-        if test and not run_tests([test]):
-            return "killed", test
+        if failed and not run_tests([failed]):
+            return "killed", failed.partition("[")[0]
     return "survived", ""
 
 
@@ -163,20 +162,10 @@ def _put_in(mutant: Mutant) -> Iterator[None]:
 
 def _python_tests(mutant: Mutant) -> Iterator[list[str]]:
     """The quick tests that are known to execute the line, near modules that nothing is known of, and more."""
-    found = reach.reaching(mutant.file, mutant.line)
-    batches: list[list[str]] = []
-    spent, left = 0.0, found
-    for most in (QUICK, MOST):
-        taken: list[reach.Reaching] = []
-        for test in left:
-            if not taken or spent + test.seconds < most:
-                taken.append(test)
-                spent += test.seconds
-        left = [test for test in left if test not in taken]
-        batches.append([test.node for test in taken])
-    # A process that was killed has not said what it executed.
-    near = [module for module in reach.near(mutant.file) if not found or not reach.known(module)]
-    yield from filter(None, (batches[0], near[:2], near[2:6], batches[1], near[6:12], near[12:]))
+    found = reach.reaching(mutant)
+    # A process that was started with an empty environment has not noted what it executed.
+    near = reach.near(mutant.file)
+    yield from filter(None, (found[:FEW], near[:2], near[2:6], found[FEW:MOST], near[6:12], near[12:]))
 
 
 def _native_tests(file: str) -> list[str]:
@@ -227,7 +216,7 @@ def _run(command: Sequence[str]) -> str:
             out = ""
         finally:
             _end_children()
-    failed = re.search(r"^(?:FAILED|ERROR|FAIL:) (?:passpilot :: )?(\S+)", out, re.MULTILINE)
+    failed = re.search(r"^(?:FAILED|ERROR|FAIL:) (?:passpilot :: )?(.+?)(?: - | \(\d|$)", out, re.MULTILINE)
     if failed or not out or child.returncode in (0, 5):
         return failed[1] if failed else ""
     return command[-1]  # pytest itself has ended; this test tells whether it does so without the mutant
@@ -267,7 +256,7 @@ def main(*kinds: str, count: int = 0, budget: str = "90m", again: bool = False, 
     ends = time.monotonic() + duration(budget)
     for kind in kinds or COUNTS:
         if kind == "reach":
-            reach.explore_all(ends)
+            reach.explore(list(itertools.islice(_sample("python", read()), COUNTS["python"])))
             continue
         main_loop(kind, count or COUNTS[kind], ends, again=again, tests=tests.split())
         if kind == "native":

@@ -1,62 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which tests execute which lines of Python: test modules run once under coverage.py.
+"""Which tests execute which mutants: the suite runs once with a probe in front of every mutant.
 
-build/mutants/reach keeps the lines by test, one file for each test module, until the test module changes.
-A child process records the test that started it, because pytest puts its name into the environment.
+build/mutants/reach.json keeps the tests by mutant. A child process notes the test that started it, because
+pytest puts its name into the environment.
 """
 
 from __future__ import annotations
 
 import ast
-import hashlib
+import contextlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import time
-from dataclasses import dataclass
+from collections import Counter, defaultdict
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from bench.lib import ROOT
-from bench.sweeps.mutations import PYTHON_ROOMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from bench.sweeps.mutations import Mutant
 
 WORK: Final = ROOT / "build/mutants"
 LEFT_OUT: Final = ("bench", "corpus", "docs", "install", "newcomer", "outside", "tools", "test_")
 """What stands behind `tests/` in tests that look at the tree, or at other projects."""
-_SHORT: Final = 10.0
 NEAREST: Final = 6
 NEIGHBOURS: Final = 12
+EXAMPLES: Final = 3
+"""Examples of one parametrized test that run before the other tests have run."""
 PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout=300")
 LIT: Final = "lit_tests/"
 _LIT_FILES: Final = (f"{LIT}*.ll", f"{LIT}*.test", f":!{LIT}*Inputs*")
 LIT_COMMAND: Final = (str(ROOT / ".venv/bin/lit"), "-q", "-j1", "--timeout=300")
-_SETTINGS: Final = """\
-[run]
-source = passpilot,{rooms}
-data_file = {folder}/data
-parallel = true
-patch = _exit, fork
-dynamic_context = test_function
-context = ${{PYTEST_CURRENT_TEST-}}
-disable_warnings = couldnt-parse, module-not-imported, module-not-measured, no-data-collected
+_KEPT: Final = WORK / "reach.json"
+_NOTES: Final = WORK / "notes"
+_PROBE: Final = f"""\
+import os
+
+SEEN = set()
+
+
+def note(key):
+    seen = (key, os.environ.get("PYTEST_CURRENT_TEST", ""))
+    if seen not in SEEN:
+        SEEN.add(seen)
+        try:
+            file = os.open({str(_NOTES)!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            os.write(file, ("\\t".join(seen) + "\\n").encode())
+            os.close(file)
+        except OSError:
+            pass
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Reaching:
-    """A test, or a whole module, that executes a line."""
-
-    module: str
-    node: str
-    """What pytest calls it."""
-    seconds: float
 
 
 @cache
@@ -70,108 +69,70 @@ def modules() -> list[str]:
     ]
 
 
-def digest(file: str) -> str:
-    """A hash of a file."""
-    return hashlib.sha256((ROOT / file).read_bytes()).hexdigest()[:12]
+def explore(mutants: Sequence[Mutant]) -> None:
+    """Run the tests with probes and keep which of them execute which mutants."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    _NOTES.write_text("")
+    with _probes(mutants):
+        tests = [module for module in modules() if not module.startswith(LIT)]
+        command = [*PYTEST, "-n", str(len(os.sched_getaffinity(0))), "--dist=worksteal", *tests]
+        subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
+        for test in set(modules()) - set(tests):
+            environment = os.environ | {"PYTEST_CURRENT_TEST": f"{test} (call)"}
+            subprocess.run([*LIT_COMMAND, test], cwd=ROOT, env=environment, check=False)
+    found: dict[str, set[str]] = {mutant.key: set() for mutant in mutants}
+    for line in _NOTES.read_text().splitlines():
+        key, _, test = line.partition("\t")
+        name, _, phase = test.rpartition(" ")
+        if name:  # a fixture may be that of all tests of the module
+            found[key].add(name.partition("::")[0] if phase == "(setup)" else name)
+    _KEPT.write_text(json.dumps({key: sorted(names) for key, names in found.items()}))
+    _read.cache_clear()
 
 
-def known(module: str) -> dict[str, Any] | None:
-    """What was found out about a test module, if that is still there."""
-    path = _path(module)
-    found: dict[str, Any] | None = json.loads(path.read_text()) if path.exists() else None
-    return found if found and found["digest"] == digest(module) else None
-
-
-def _path(module: str) -> Path:
-    return WORK / "reach" / f"{module.removesuffix('.py').replace('/', '.')}.json"
-
-
-def explore(module: str) -> dict[str, Any]:
-    """Run a test module under coverage.py and keep what its tests execute."""
-    folder = WORK / f"data-{os.getpid()}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    settings = folder / "settings"
-    settings.write_text(_SETTINGS.format(rooms=",".join(PYTHON_ROOMS), folder=folder))
-    began = time.monotonic()
-    ran = subprocess.run(
-        [*LIT_COMMAND, module]
-        if module.startswith(LIT)
-        else [*PYTEST, "-rf", "--durations=0", "--durations-min=0", module],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"COVERAGE_PROCESS_START": str(settings)},
+@contextlib.contextmanager
+def _probes(mutants: Iterable[Mutant]) -> Iterator[None]:
+    """Have a probe in front of the statement of every mutant within the block."""
+    by_file = defaultdict(list)
+    for mutant in mutants:
+        by_file[mutant.file].append(mutant)
+    library = subprocess.check_output(
+        [sys.executable, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"], text=True
     )
-    durations: dict[str, float] = {}
-    for seconds, test in re.findall(r"^([\d.]+)s \w+ +\S+?\.py::(\w+(?:::\w+)*)", ran.stdout, re.MULTILINE):
-        durations[test] = round(durations.get(test, 0) + float(seconds), 2)
-    lines = _lines(folder)
-    found = {
-        "digest": digest(module),
-        "seconds": round(time.monotonic() - began, 1),
-        "failed": sorted({_function(line) for line in re.findall(r"^FAILED (.*)", ran.stdout, re.MULTILINE)}),
-        "durations": durations,
-        "digests": {file: digest(file) for file in lines},
-        "lines": lines,
-    }
-    _path(module).parent.mkdir(parents=True, exist_ok=True)
-    _path(module).write_text(json.dumps(found))
-    shutil.rmtree(folder)
-    return found
+    probe = Path(library.strip()) / "_mutants_probe.py"
+    old = {file: (ROOT / file).read_text() for file in by_file}
+    try:
+        probe.write_text(_PROBE)
+        for file, inside in by_file.items():
+            (ROOT / file).write_text(probed(old[file], [(mutant.line, mutant.key) for mutant in inside]))
+        yield
+    finally:
+        for file, text in old.items():
+            (ROOT / file).write_text(text)
+        probe.unlink()
 
 
-def _lines(folder: Path) -> dict[str, dict[str, list[str]]]:
-    """The tests by file and line; an empty name for what runs outside of any."""
-    from coverage import CoverageData
-    from coverage.exceptions import CoverageException
-
-    found: dict[str, dict[str, set[str]]] = {}
-    for path in folder.glob("data*"):
-        data = CoverageData(basename=str(path))
-        try:
-            data.read()
-        except CoverageException:
-            continue  # a process was killed while it wrote
-        for measured in data.measured_files():
-            file = os.path.relpath(os.path.realpath(measured), ROOT)
-            if file.split("/")[0] not in PYTHON_ROOMS:
-                continue
-            bodies = _bodies(file)
-            for line, contexts in data.contexts_by_lineno(measured).items():
-                if line in bodies:
-                    tests = found.setdefault(file, {}).setdefault(str(line), set())
-                    tests.update(_function(context) for context in contexts)
-    return {
-        file: {line: sorted(tests) for line, tests in sorted(rows.items())} for file, rows in found.items()
-    }
+def probed(text: str, wanted: Iterable[tuple[int, str]]) -> str:
+    """The text with a line in front of the statements at these lines, which notes their keys."""
+    first: dict[int, int] = {}  # the line of the innermost statement that can stand behind another
+    lines = text.splitlines(keepends=True)
+    for node in ast.walk(ast.parse(text)):  # outer ones come first
+        if isinstance(node, ast.stmt):
+            begin = min([node.lineno, *(mark.lineno for mark in getattr(node, "decorator_list", ()))])
+            if not lines[node.lineno - 1].lstrip().startswith("elif"):
+                first |= dict.fromkeys(range(begin, (node.end_lineno or begin) + 1), begin)
+    for line, key in sorted(wanted, reverse=True):
+        begin = first[line] - 1
+        indent = re.match(r"\s*", lines[begin])
+        assert indent
+        lines[begin] = f'{indent[0]}__import__("_mutants_probe").note("{key}")\n{lines[begin]}'
+    return "".join(lines)
 
 
-def _bodies(file: str) -> set[int]:
-    tree = ast.parse((ROOT / file).read_text())
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return {
-        line
-        for node in ast.walk(tree)
-        if isinstance(node, kinds)
-        for line in range(node.body[0].lineno, (node.end_lineno or 0) + 1)
-    }
-
-
-def _function(context: str) -> str:
-    """The test function that a context of coverage.py, or pytest's name of a test, names."""
-    if "::" in context:
-        return re.split(r"[\[ ]", re.sub(r"^.*?\.py::", "", context.split("|")[0]))[0]
-    return context.rpartition(".")[2]
-
-
-def explore_all(ends: float) -> None:
-    """Run all modules that have changed since they ran, until the clock says `ends`."""
-    for module in modules():
-        if not known(module) and time.monotonic() < ends:
-            print(f"{module}: {explore(module)['seconds']} s", flush=True)
+@cache
+def _read() -> dict[str, list[str]]:
+    kept: dict[str, list[str]] = json.loads(_KEPT.read_text()) if _KEPT.exists() else {}
+    return kept
 
 
 def near(file: str) -> list[str]:
@@ -184,27 +145,18 @@ def near(file: str) -> list[str]:
     ]
 
 
-def reaching(file: str, line: int) -> list[Reaching]:
-    """The tests that are known to execute a line, the nearest and quickest first."""
-    return sorted(_reaching(file, line), key=lambda test: (-_nearness(file, test.module), test.seconds))
-
-
-def _reaching(file: str, line: int) -> Iterator[Reaching]:
-    for module in modules():
-        seen = known(module)
-        if not seen or file not in seen["lines"]:
-            continue
-        rows: dict[str, list[str]] = seen["lines"][file]
-        same = seen["digests"][file] == digest(file)
-        tests = set(rows.get(str(line), ())) if same else {test for row in rows.values() for test in row}
-        durations: dict[str, float] = seen["durations"]
-        if "" in tests and not seen["failed"] and seen["seconds"] < _SHORT:
-            yield Reaching(module, module, seen["seconds"])
-            continue
-        if "" in tests:  # a fixture executes the line
-            tests |= set(durations)
-        for test in tests - {"", *seen["failed"]}:
-            yield Reaching(module, f"{module}::{test}", durations.get(test, 0.02) + 0.1)
+def reaching(mutant: Mutant) -> list[str]:
+    """The tests that are known to execute a mutant, the nearest first, and most examples of one test last."""
+    tests = sorted(
+        _read().get(mutant.key, ()), key=lambda test: -_nearness(mutant.file, test.partition("::")[0])
+    )
+    seen: Counter[str] = Counter()
+    late: dict[str, bool] = {}
+    for test in tests:
+        name = test.partition("[")[0]
+        seen[name] += 1
+        late[test] = seen[name] > EXAMPLES
+    return sorted(tests, key=late.__getitem__)
 
 
 @cache

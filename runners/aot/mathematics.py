@@ -243,9 +243,9 @@ class Mathematics:
 
     def nearest(self, x: ir.Value) -> ir.Value:
         """The nearest integer; a tie goes to the even one."""
-        small = self.below(self.abs(x), 2.0 ** (self._format.mantissa - 1))
-        whole, _ = self._shifted(x)
-        return self.pick(small, self.call("copysign", whole, x), x)
+        size, whole = self.abs(x), self.of(2.0**self._format.mantissa)  # from here on all are integers
+        near = self.build.fsub(self.build.fadd(size, whole), whole)  # no flags: the rounding is wanted
+        return self.pick(self.below(size, whole), self.call("copysign", near, x), x)
 
     def floor(self, x: ir.Value) -> ir.Value:
         """The largest integer that is not above x."""

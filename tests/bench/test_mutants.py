@@ -15,6 +15,7 @@ from bench.lib import ROOT
 from bench.pages import reliability
 from bench.sweeps import mutants, mutations
 from bench.sweeps.mutations import ordered
+from bench.sweeps.reach import probed
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,17 @@ def test_a_mutant_is_one_mistake_in_one_line(kind: str, file: str, monkeypatch: 
         assert old[mutant.line - 1].strip() == mutant.before
         changed = [line.strip() for before, line in zip(old, new, strict=True) if before != line]
         assert changed == [mutant.after]
+
+
+def test_a_probe_stands_in_front_of_its_statement() -> None:
+    text = "def a():\n    if b(\n        1\n    ):\n        pass\n    elif c:\n        d()\n"
+    new = probed(text, [(3, "if"), (6, "elif"), (7, "call")])
+    notes = {line: text for line, text in enumerate(new.splitlines(), 1) if "note" in text}
+    assert [(line, text.count(" "), text.split('"')[3]) for line, text in notes.items()] == [
+        (2, 4, "if"),
+        (3, 4, "elif"),
+        (9, 8, "call"),
+    ]
 
 
 def test_a_test_that_fails_is_named(tmp_path: Path) -> None:

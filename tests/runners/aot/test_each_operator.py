@@ -88,6 +88,20 @@ def test_functions_of_one_float(tmp_path: Path) -> None:
     compare(rows, 20, tmp_path)
 
 
+@pytest.mark.parametrize("dtype", [F32, F64])
+def test_large_numbers_are_rounded_exactly(dtype: np.dtype[np.generic], tmp_path: Path) -> None:
+    half = 0.5 / np.finfo(dtype.name).eps  # of the numbers that may have a fraction
+    x = np.array(
+        [half + 0.5, half + 1.5, half + 1, -half - 0.5, 2 * half - 0.5, 1 - 2 * half, 2 * half], dtype
+    )
+    rows = [row(name, x, to=[dtype]) for name in ("Ceil", "Floor", "Round")]
+    compiled = library(graph_of([case for case, _ in rows], 17), tmp_path)
+    made = compiled.run({f"x{at}_0": x for at in range(3)})
+    for at, wanted in enumerate((np.ceil(x), np.floor(x), np.rint(x))):
+        assert made[f"y{at}_0"].tolist() == wanted.tolist()
+    compiled.close()
+
+
 def test_functions_of_one_integer(tmp_path: Path) -> None:
     small = WHOLE.astype(I32)
     rows = [row(name, WHOLE, to=[I64]) for name in ("Abs", "Neg", "Sign")]

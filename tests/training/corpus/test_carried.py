@@ -94,6 +94,15 @@ def test_links_carry_no_code_and_no_outputs(word: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("count", "named"), [(5, "-Wl,-a0, -Wl,-a1, -Wl,-a2, -Wl,-a3, -Wl,-a4,"), (7, "-Wl,-a4 and 2 more, left")]
+)
+def test_five_of_the_flags_that_are_left_out_are_named(count: int, named: str) -> None:
+    carried = Carried()
+    carried.program(CorpusProgram("p", "c", "cc", (), arguments=tuple(f"-Wl,-a{n}" for n in range(count))))
+    assert named in carried.problem("corpus c")
+
+
+@pytest.mark.parametrize(
     "flags",
     ["-O2 -g -fsanitize=address", "-O3 -march=native -fopenmp -flto=thin -fvisibility=hidden",
      "-Os -gsplit-dwarf -fstack-protector-strong -fstack-clash-protection -fcf-protection -pthread",
