@@ -56,14 +56,14 @@ _SUBREAPER: Final = 36
 
 NATIVE_TESTS: Final = {
     "allocator": ("tests/passes/allocator", "tests/passes/allocation"),
-    "bindings": ("tests/plugin/ir", "tests/plugin", "tests/passes"),
+    "bindings": ("tests/plugin/ir", "tests/plugin", "tests/passes", "tests/features"),
     "c": ("tests/plugin/native/c", "tests/runners/test_c_api.py"),
     "hosted": ("tests/plugin/ir", "tests/passes", "tests/plugin", "tests/cli"),
     "launcher": ("tests/cli/cc", "tests/policies"),
     "llvm": ("tests/passes", "tests/plugin/native/stock", "tests/training/tuning"),
     "loaded": ("tests/plugin/native/stock", "tests/plugin/native/mlir", "tests/plugin/native/c"),
     "mlir": ("tests/plugin/native/mlir", "tests/passes/mlir"),
-    "runtime": ("tests/runners", "tests/features/log", "tests/policies", "tests/passes"),
+    "runtime": ("tests/runners", "tests/features/log", "tests/policies", "tests/passes", "tests/training"),
     "stock": ("tests/plugin/native/stock", "tests/policies", "tests/cli/cc"),
 }
 """The tests of the folders of plugin/native."""

@@ -205,6 +205,23 @@ print("left")
     assert "leaked" not in done.stderr
 
 
+def test_what_a_daemon_thread_holds_at_the_exit_is_not_reported_as_leaked() -> None:
+    code = """
+import threading, time
+import passpilot
+def hold(module):
+    held.set()
+    time.sleep(1000)
+held = threading.Event()
+module = passpilot.Module.read(b"define void @f() {\\n  ret void\\n}")
+threading.Thread(target=hold, args=(module,), daemon=True).start()
+del module
+held.wait()
+"""
+    done = run(code)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_options_of_llvm_stay_until_they_are_named_again(tmp_path: Path) -> None:
     (tmp_path / "in.ll").write_bytes(IR)
     code = """

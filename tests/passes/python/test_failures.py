@@ -18,7 +18,7 @@ from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin.compile import PipelineOptions
 from passpilot.plugin.errors import CompilationError, InputError, PassError
-from passpilot.plugin.ir import Function
+from passpilot.plugin.ir import Function, IRBuilder
 from passpilot.plugin.module import Module
 from tests.command import PASSPILOT, files_in, passpilot, program, started
 from tests.passes.python.passes import LOOPS, cold, define, loops, recorder
@@ -211,6 +211,26 @@ def test_verify_each_names_pass_and_unit(level: str, answer: bool, verify: bool)
     told = rf"^pass {name} at .*expected valid IR after it, got in function bad: "
     with pytest.raises(PassError, match=told):
         optimize(module, f"{name},instcombine", verify=verify, options=EACH)
+    with pytest.raises(InputError, match=f"expected valid IR, got what the pass {name} left"):
+        module.bitcode()
+
+
+@pytest.mark.parametrize("level", ["cgscc", "function"])
+def test_what_is_left_of_a_refused_call_is_not_used(level: str) -> None:
+    """The call is there, but calls poison: LLVM's walk over the call graph cannot have the function in it."""
+    module = Module.read(b"define void @a() {\n  ret void\n}\ndefine void @b() {\n  ret void\n}\n")
+
+    def call(unit: Function | tuple[Function, ...]) -> bool:
+        function = unit if isinstance(unit, Function) else unit[0]
+        block, callee = function.entry_block, module.function("b")
+        assert block
+        assert callee
+        IRBuilder(block.terminator).call(callee, [])
+        return True
+
+    name = define(level, call)
+    with pytest.raises(PassError, match=r"outside those that a reaches .*, got one of b; run the pass out"):
+        optimize(module, f"cgscc({name})" if level == "cgscc" else f"cgscc(function({name}))")
     with pytest.raises(InputError, match=f"expected valid IR, got what the pass {name} left"):
         module.bitcode()
 
