@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from passpilot.cli.parser import Parser, argument, flag, option, record, several
 from passpilot.passes.point_search import search_point
@@ -13,9 +14,6 @@ from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
 from passpilot.plugin.numbers import whole_number
 from passpilot.plugin.toolchain import include_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _EPILOG: Final = """\
 examples:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from passpilot.cli.llvm_options import joined
 from passpilot.cli.options_table import RUNNERS
@@ -22,9 +23,6 @@ from passpilot.plugin.errors import PasspilotWarning, UsageError
 from passpilot.plugin.load import load_file
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.attach.run import attach, tool_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 class AttachOptions(NamedTuple):

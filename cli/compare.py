@@ -6,10 +6,11 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from passpilot.cli.advice import contending
+from passpilot.cli.advice import Advice, contending
 from passpilot.cli.comparison_text import BASELINE, Comparison, csv_text, json_text, table_text
 from passpilot.cli.llvm_options import set_llvm_options, split_options
 from passpilot.cli.options_table import RUNNERS
@@ -17,17 +18,12 @@ from passpilot.cli.outputs import prepare, quiet_pipe
 from passpilot.cli.parser import Parser, count_of
 from passpilot.cli.progress import progress
 from passpilot.features.catalogue import HOOKED
+from passpilot.passes.advisor import Advisor
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
 from passpilot.plugin.failures import shown
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
 from passpilot.training.comparison import Contender, compare_on
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from passpilot.cli.advice import Advice
-    from passpilot.passes.advisor import Advisor
 
 EPILOG: Final = f"""\
 example:

@@ -7,19 +7,15 @@ import csv
 import io
 import json
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.passes.report.allocation import processor_flags
 from passpilot.plugin.failures import for_terminal
-from passpilot.training.comparison import OPT_LEVEL, total
+from passpilot.training.comparison import OPT_LEVEL, Compared, Measured, total
 from passpilot.training.evaluation.tables import aligned
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from passpilot.training.comparison import Compared, Measured
 
 BASELINE: Final = "LLVM"
 """The name of the contender without a runner."""

@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from json import dumps
 from pathlib import Path
@@ -24,8 +24,6 @@ from passpilot.plugin.failures import for_terminal
 from passpilot.runners.plurals import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from passpilot.training.corpus.builder import CorpusDraft
     from passpilot.training.corpus.statistics import CorpusStatistics
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from passpilot.cli.evaluate import evaluate
 from passpilot.cli.outputs import prepare, quiet_pipe
@@ -13,12 +14,8 @@ from passpilot.cli.progress import progress
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.files import write_file
 from passpilot.training.evaluation.competitors import BASELINES
+from passpilot.training.evaluation.results import ProgramResult
 from passpilot.training.evaluation.tables import markdown, problems, table_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from passpilot.training.evaluation.results import ProgramResult
 
 EPILOG: Final = """\
 A policy is one of

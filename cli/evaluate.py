@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from passpilot.cli.cc.best_of import POLICY, VARIANTS, variants_of
 from passpilot.cli.cc.options import Options
@@ -20,11 +21,7 @@ from passpilot.training.evaluation.competitors import BASELINES, Competitor, Com
 from passpilot.training.evaluation.compile_cache import CompileCache
 from passpilot.training.evaluation.evaluate import Evaluation
 from passpilot.training.evaluation.program import EvaluationPlan
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from passpilot.training.evaluation.results import EvaluationResult, ProgramResult
+from passpilot.training.evaluation.results import EvaluationResult, ProgramResult
 
 PROGRAM: Final = "{program}"
 """Stands for the name of a program."""

@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser, flag, option, record, several
-from passpilot.features.point import find_point, find_table
+from passpilot.features.point import Feature, find_point, find_table
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.load import load_file
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from passpilot.features.point import Feature
 
 _EXAMPLE = """\
 example:

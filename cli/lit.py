@@ -10,14 +10,11 @@ import os
 import shutil
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, NoReturn, Protocol
 
 from passpilot.plugin.errors import InputError, publish
 from passpilot.plugin.toolchain import llvm_plugin, mlir_plugin
 from passpilot.plugin.version import MAJOR
-
-if TYPE_CHECKING:
-    from typing import NoReturn
 
 __all__ = ["configure"]
 

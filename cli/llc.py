@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from passpilot.cli.llvm_options import set_llvm_options
 from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
-from passpilot.cli.parser import count_of, flag, option, part, several, truth
+from passpilot.cli.parser import Parser, count_of, flag, option, part, several, truth
 from passpilot.cli.tool_options import (
     ModuleOptions,
     RemarkOptions,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from passpilot.cli.advice import Advice, AdviceFlags
-    from passpilot.cli.parser import Parser
     from passpilot.plugin import _core
     from passpilot.plugin.module import Module
 

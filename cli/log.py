@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import csv
 import sys
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser, argument, count_of, flag, option, record
@@ -16,9 +17,6 @@ from passpilot.features.log.reader import read_log
 from passpilot.features.log.shown import ShownDecision, Totals, columns, style_of
 from passpilot.plugin.errors import LogError, UsageError
 from passpilot.plugin.failures import for_terminal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _EXAMPLE = """\
 examples:

@@ -9,10 +9,10 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from passpilot.cli.advice import AdviceFlags
+from passpilot.cli.advice import Advice, AdviceFlags
 from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_version, refuses_terminal
-from passpilot.cli.parser import count_of, flag, option, part, record
+from passpilot.cli.parser import Parser, count_of, flag, option, part, record
 from passpilot.cli.progress import progress
 from passpilot.cli.tool_options import tool_parser
 from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError
@@ -20,16 +20,13 @@ from passpilot.plugin.files import write_file
 from passpilot.plugin.interrupt import prompt_interrupt
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.mlir.expected import ExpectedDiagnostics
-from passpilot.plugin.mlir.source import SPLIT, read_sources
+from passpilot.plugin.mlir.source import SPLIT, Source, read_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from passpilot.cli.advice import Advice
-    from passpilot.cli.parser import Parser
     from passpilot.passes.advisor import Advisor
     from passpilot.plugin.mlir.diagnostics import Diagnostic
-    from passpilot.plugin.mlir.source import Source
 
 EPILOG: Final = f"""\
 example:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from passpilot.cli.llvm_options import set_llvm_options
 from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
-from passpilot.cli.parser import flag, option, part, several
+from passpilot.cli.parser import Parser, flag, option, part, several
 from passpilot.cli.tool_options import (
     ModuleOptions,
     RemarkOptions,
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from passpilot.cli.advice import Advice, AdviceFlags
-    from passpilot.cli.parser import Parser
     from passpilot.plugin.module import Module
 
 EPILOG: Final = f"""\

@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import shutil
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
 
 from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.toolchain import c_library, llvm_plugin, mlir_plugin
 from passpilot.plugin.version import MAJOR
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 EPILOG: Final = f"""\
 examples:

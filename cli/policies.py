@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from passpilot.cli.outputs import prepare, quiet_pipe
 from passpilot.cli.parser import Parser, argument, flag, record
@@ -13,9 +14,6 @@ from passpilot.plugin.errors import Error
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.policy.bundle import PolicyBundle, find_bundle, installed_bundles
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 EPILOG: Final = """\
 examples:

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser, argument, count_of, option, record
 from passpilot.plugin.errors import InputError, UsageError, restated
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MOST_DECISIONS: Final = 100_000
 """The most decisions of a run that a page holds unless --limit says another number."""

@@ -10,7 +10,8 @@ import contextlib
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import SECONDS, Parser, argument, count_of, flag, option, record, several
@@ -21,9 +22,6 @@ from passpilot.plugin.load import load_file
 from passpilot.runners.serving.pipe_server import PipeServer
 from passpilot.runners.serving.sessions import Tally
 from passpilot.runners.serving.stop import Stopped, stop_on_signals
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _PATIENCE: Final = 1.0
 

@@ -8,16 +8,13 @@ import contextlib
 import os
 import secrets
 import sys
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from passpilot.cli.parser import SECONDS, Parser, count_of, flag, option, record, several
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.extras import needs
 from passpilot.runners.serving.stop import stop_signals
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _MOST: Final = max(8, 2 * (os.cpu_count() or 1))
 

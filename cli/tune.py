@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from passpilot.cli.llvm_options import set_llvm_options, split_options
 from passpilot.cli.outputs import prepare
@@ -13,15 +14,11 @@ from passpilot.cli.progress import progress
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.files import check_output
 from passpilot.training.tuning.build import rebuild_line
+from passpilot.training.tuning.result import TuneResult
 from passpilot.training.tuning.reward import NAMES, RUN, SIZE
 from passpilot.training.tuning.search import LEVERS, MORE_LEVERS
+from passpilot.training.tuning.study import Study, Trial
 from passpilot.training.tuning.tune import BUDGET, tune
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from passpilot.training.tuning.result import TuneResult
-    from passpilot.training.tuning.study import Study, Trial
 
 EPILOG: Final = """\
 examples:

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser, argument, flag, option, record
 from passpilot.plugin.failures import for_terminal
 from passpilot.training.evaluation.unwind_check import check_unwind
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 EPILOG: Final = """\
 example:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import Final, Protocol, cast
 
 from passpilot.features.catalogue import HOOKED, PASS_POINTS, RENAMED
 from passpilot.features.domain import Choice, Domain, Number
@@ -17,9 +18,6 @@ from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import SpecMismatchError, UsageError
 from passpilot.plugin.origin import warn_user
 from passpilot.plugin.registry import Registry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _SCORE: Final = TensorSpec("score", "float64", (1,))
 

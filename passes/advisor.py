@@ -11,12 +11,12 @@ from __future__ import annotations
 import threading
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.custom import registered
-from passpilot.features.point import find_point
-from passpilot.passes.decision_counts import DecisionCounts, words_of
+from passpilot.features.point import Point, find_point
+from passpilot.passes.decision_counts import DecisionCounts, Stats, words_of
 from passpilot.passes.host import CompilerHost
 from passpilot.plugin import _core
 from passpilot.plugin._core import FailureKind
@@ -46,10 +46,7 @@ from passpilot.runners.remote.peer import RemoteRunner, make_runner_or_absent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Self
 
-    from passpilot.features.point import Point
-    from passpilot.passes.decision_counts import Stats
     from passpilot.runners.spec import RunnerLike
 
     Lent = tuple[Mapping[str, float], bool]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -13,8 +13,6 @@ from passpilot.features.catalogue import EMIT_PASSES, HOOKED
 from passpilot.plugin.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from passpilot.passes.advisor import Advisor, Lent
     from passpilot.plugin import _core
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.domain import Choice, Flag, Number
+from passpilot.features.domain import Choice, Domain, Flag, Number
 from passpilot.features.point import Feature
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.python.names import NAME
@@ -14,7 +14,6 @@ from passpilot.passes.python.names import NAME
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from passpilot.features.domain import Domain
     from passpilot.passes.decision_point import Values
 
 _LARGEST: Final = sys.float_info.max

@@ -12,13 +12,15 @@ from passpilot.plugin import _core
 from passpilot.plugin.compile import (
     DEADLINE,
     NO_REMARKS,
+    FileType,
+    Remarks,
     deadline_of,
     file_type,
     llvm_options,
     unset_options,
     whole_remarks,
 )
-from passpilot.plugin.module import checked_module
+from passpilot.plugin.module import Module, checked_module
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from passpilot.passes.advisor import Advisor
     from passpilot.passes.asking import AskedByLLVM
     from passpilot.passes.policy import ChosenPolicy
-    from passpilot.plugin.compile import FileType, Remarks
-    from passpilot.plugin.module import Module
 
 
 def emit(

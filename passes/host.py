@@ -7,14 +7,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 from weakref import ref
 
-from passpilot.features.custom import is_constant, registered
+from passpilot.features.custom import CustomFeature, is_constant, registered
 from passpilot.plugin.errors import Error, FeatureError, StaleViewError, restated
 from passpilot.plugin.failures import describe_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from passpilot.features.custom import CustomFeature
     from passpilot.features.point import Point
     from passpilot.plugin import _core
     from passpilot.runners.base import Tensor

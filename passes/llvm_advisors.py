@@ -3,14 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from passpilot.passes.advisor import Advisor
+from passpilot.passes.advisor import Advisor, OnError
 from passpilot.plugin.errors import UsageError
-
-if TYPE_CHECKING:
-    from passpilot.passes.advisor import OnError
-    from passpilot.runners.spec import RunnerLike
+from passpilot.runners.spec import RunnerLike
 
 
 class InlineAdvisor(Advisor):

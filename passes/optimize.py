@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from passpilot.passes.asking import advised_llvm, as_advisors, isolated_llvm, listed
 from passpilot.passes.python.pipeline_text import bind, raise_failure, with_suggestion
 from passpilot.plugin import _core
-from passpilot.plugin.compile import NO_REMARKS, PLAIN, deadline_of, whole_remarks
+from passpilot.plugin.compile import NO_REMARKS, PLAIN, PipelineOptions, Remarks, deadline_of, whole_remarks
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.module import checked_module
+from passpilot.plugin.module import Module, checked_module
 from passpilot.plugin.origin import warn_user
 from passpilot.plugin.toolchain import LEVELS
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from passpilot.passes.advisor import Advisor
     from passpilot.passes.asking import AskedByLLVM
     from passpilot.passes.policy import ChosenPolicy
-    from passpilot.plugin.compile import PipelineOptions, Remarks
-    from passpilot.plugin.module import Module
     from passpilot.runners.spec import RunnerLike
 
 Advisors: TypeAlias = "Advisor | RunnerLike | Sequence[Advisor | RunnerLike]"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
-from passpilot.passes.advisor import Advisor
+from passpilot.passes.advisor import Advisor, OnError
 from passpilot.passes.point_search import search_point
 from passpilot.passes.site import context_of, describe_site
 from passpilot.plugin.errors import InputError
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from passpilot.features.point import Point
-    from passpilot.passes.advisor import OnError
     from passpilot.passes.decision_point import Answer, DecisionPoint, Values
     from passpilot.plugin import _core
     from passpilot.runners.spec import RunnerLike

@@ -3,13 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from passpilot.features.point import current_name, find_point, is_known
+from passpilot.features.point import Point, current_name, find_point, is_known
 from passpilot.plugin.errors import Error
-
-if TYPE_CHECKING:
-    from passpilot.features.point import Point
 
 
 def search_point(name: str) -> Point:

@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final, TypeGuard
 
 from passpilot.features.point import Site
 from passpilot.plugin._core import BasicBlock, Function, Instruction, Loop
 from passpilot.plugin.mlir.place import operation_of, place_of, symbol_around
-
-if TYPE_CHECKING:
-    from typing import TypeGuard
 
 
 def context_of(site: object) -> str:

@@ -8,16 +8,14 @@ remarks that both may write.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import OutputFile, check_output
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 FileType = Literal["obj", "asm", "null"]
 

@@ -16,19 +16,16 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from ctypes import CFUNCTYPE, c_char_p, c_void_p
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from passpilot.plugin.errors import Error
 from passpilot.plugin.failures import describe_exception, utf8
 from passpilot.plugin.interrupt import guard_exits
 from passpilot.plugin.load import load_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 Tell: TypeAlias = Callable[[int, bytes, bytes, int, bytes, int, int], None]
 """C callback of the library: `(address, kind, text, length, file, line, column)`."""

@@ -6,13 +6,11 @@ passpilot itself needs few packages. A part that needs more imports them on use,
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "aot": ("google.protobuf", "llvmlite", "onnx"),

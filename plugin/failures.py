@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from passpilot.plugin.errors import Error
 from passpilot.plugin.origin import error_place
 
 TYPE_CHECKING = False  # type checkers take it as true
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _SECRET = re.compile(r"""(?<=[?&]token=)(?!@)[^&\s"']*[^&\s"':;,]""", re.IGNORECASE)
 

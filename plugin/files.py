@@ -20,14 +20,12 @@ import os
 import re
 import stat
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Final
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.failures import utf8
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import TracebackType
 
 _DESCRIPTOR: Final = re.compile(
     r"/dev/(stdout|(?P<stderr>stderr))|(/dev/fd|/proc/self/fd)/(?P<number>\d{1,9})", re.ASCII

@@ -13,14 +13,12 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from importlib.machinery import ExtensionFileLoader
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from types import FrameType
+from typing import Any, Final, TypeVar
 
 from passpilot.plugin.origin import is_ours
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import FrameType
 
 GRACE: Final = 1.0
 """Seconds for Python to react itself."""

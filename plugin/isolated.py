@@ -22,17 +22,15 @@ import time
 import traceback
 import warnings
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, NoReturn, TypeVar, cast
+from typing import Final, NoReturn, TypeVar, cast
 
 from passpilot.plugin import _core
 from passpilot.plugin.errors import CompilationError, Error, restated
 from passpilot.plugin.failures import describe_exception
 from passpilot.plugin.interrupt import heeded, uninterrupted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 

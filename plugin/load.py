@@ -5,20 +5,18 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import os
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from types import ModuleType
+from typing import Final
 
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.failures import headline
 from passpilot.plugin.files import read_regular
 from passpilot.plugin.interrupt import is_interrupt
 from passpilot.plugin.origin import line_in
-
-if TYPE_CHECKING:
-    import os
-    from types import ModuleType
 
 _LOADED: Final[dict[Path, ModuleType]] = {}
 _LOCK: Final = threading.RLock()

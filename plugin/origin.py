@@ -6,14 +6,12 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from types import FrameType
+from typing import Final
 
 from passpilot.plugin.errors import PasspilotWarning
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
 
 _HOUSE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OURS: Final = tuple(

@@ -15,13 +15,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
 import re
 import reprlib
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import UnionType
 from typing import (
-    TYPE_CHECKING,
     Any,
     Final,
     NoReturn,
@@ -37,9 +37,6 @@ from typing import (
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.failures import did_you_mean
 from passpilot.plugin.files import read_regular
-
-if TYPE_CHECKING:
-    import os
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ when their name is used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
@@ -18,7 +18,6 @@ from passpilot.plugin.errors import Error, RegistrationError
 from passpilot.plugin.failures import headline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from importlib.metadata import EntryPoint, EntryPoints
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeAlias, TypeVar
 
 from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.point import Point
@@ -26,7 +26,6 @@ from passpilot.features.spec import TensorSpec, layout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Self
 
     import numpy as np
     from numpy.typing import NDArray

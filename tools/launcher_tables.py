@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Final
 
 STRUCTURE: Final = """\
 enum class Kind { runner, file, policy, choice, seconds, number, folder, other };

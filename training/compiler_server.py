@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.runners.serving.grpc_server import (
     MOST,
@@ -25,10 +25,7 @@ from passpilot.runners.remote.wire import LARGEST
 from passpilot.runners.serving.connections import Connections
 from passpilot.runners.serving.guard import LOOKERS, AsyncTokenGuard, Lookers, Share
 from passpilot.training.compiler_service import SERVICE, CompilerService, ServedFolder
-from passpilot.training.pool import GRACE, Pool
-
-if TYPE_CHECKING:
-    from passpilot.training.pool import WorkerOptions
+from passpilot.training.pool import GRACE, Pool, WorkerOptions
 
 TOTAL: Final = 2 * LARGEST
 """Bytes of all unfinished messages; one peer may send half of them."""

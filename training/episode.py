@@ -11,27 +11,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
-from passpilot.features.domain import Choice, Flag, Number
+from passpilot.features.domain import Choice, Domain, Flag, Number
 from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import InputError, PeerError
 from passpilot.plugin.extras import needs
 from passpilot.plugin.failures import for_terminal
-from passpilot.runners.base import tensor_views
+from passpilot.runners.base import Tensor, tensor_views
 from passpilot.runners.remote.wire import LARGEST, error_class
 from passpilot.runners.spec import LONGEST_TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Self, TypeAlias
 
     from numpy.typing import NDArray
 
-    from passpilot.features.domain import Domain
-    from passpilot.runners.base import Tensor
     from passpilot.runners.remote import advisor_pb2
     from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Episode, Result
     from passpilot.training.messages import MessageStream

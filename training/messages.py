@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from passpilot.plugin.errors import AdviceError, CompilationError, Error, InputError
 from passpilot.plugin.failures import describe_failure
 from passpilot.training.compiler_pb2 import Action, AgentMessage, CompilerMessage, Start
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LENGTH: Final = struct.Struct("=I")
 

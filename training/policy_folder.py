@@ -10,20 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from passpilot.features.point import find_point
 from passpilot.plugin.failures import utf8
 from passpilot.plugin.files import read_regular, write_files
 from passpilot.plugin.version import MAJOR
-from passpilot.runners.policy.bundle import FILE, features_digest, read_bundle
+from passpilot.runners.policy.bundle import FILE, PolicyBundle, features_digest, read_bundle
 from passpilot.training.learning.card import table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from passpilot.runners.policy.bundle import PolicyBundle
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,16 +15,14 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 from passpilot.plugin.errors import CompilationError, PeerError
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage
 from passpilot.training.messages import LENGTH
 from passpilot.training.scratch import ScratchFolder, remove_left_overs
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 GRACE: Final = 2.0
 """Seconds in which a worker must abandon its episode, or be killed."""

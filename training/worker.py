@@ -16,7 +16,7 @@ import warnings
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from passpilot.features.catalogue import HOOKED
-from passpilot.features.domain import Choice, Flag, Number
+from passpilot.features.domain import Choice, Domain, Flag, Number
 from passpilot.features.spec import by_name
 from passpilot.passes.advisor import advisor
 from passpilot.passes.point_search import search_point
@@ -32,7 +32,6 @@ from passpilot.training.task import Task
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from passpilot.features.domain import Domain
     from passpilot.features.point import Point
     from passpilot.runners.remote.advisor_pb2 import TensorSpec
 

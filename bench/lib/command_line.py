@@ -7,11 +7,9 @@ import argparse
 import inspect
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Final
 
 CHECK: Final = "--check"
 

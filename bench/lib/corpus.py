@@ -6,21 +6,17 @@ from __future__ import annotations
 import sys
 import tempfile
 import tomllib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import geometric_mean
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from passpilot.training.corpus.layout import Corpus
 from passpilot.training.rewards import code_bytes
 from tests.corpus.build import build
 from tests.corpus.export import export
-from tests.corpus.programs import HERE, all_programs
+from tests.corpus.programs import HERE, Program, all_programs
 from tests.passes.allocation.allocated import driver_output
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from tests.corpus.programs import Program
 
 T = TypeVar("T")
 

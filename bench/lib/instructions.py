@@ -12,13 +12,11 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+from pathlib import Path
+from typing import Final
 
 COUNTER: Final = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--trace-children=yes")
 NO_FILE: Final = "--cachegrind-out-file=/dev/null"

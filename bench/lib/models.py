@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import onnx
@@ -14,13 +15,9 @@ from onnx import TensorProto, helper, numpy_helper
 from passpilot.cli.aot import main as aot
 from passpilot.features.domain import Choice
 from passpilot.features.llvm.evict import FEATURES
+from passpilot.features.point import Point
+from passpilot.features.spec import TensorSpec
 from tests.runners.aot.models import small_mlp
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from passpilot.features.point import Point
-    from passpilot.features.spec import TensorSpec
 
 
 class Graph:

@@ -5,13 +5,10 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bench.lib.records import ROOT
 from passpilot.runners.native import onnx_library
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def shared_library(target: Path, compiler: str, *arguments: str | Path) -> ctypes.CDLL:

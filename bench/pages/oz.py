@@ -12,19 +12,15 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bench.lib import RESULTS, command, read
 from bench.pages.dots import dots
 from bench.pages.markdown import table, write_or_check
-from passpilot.training.evaluation.results import EvaluationResult, ratio_of
+from passpilot.training.evaluation.results import EvaluationResult, ProgramResult, ratio_of
 from passpilot.training.evaluation.tables import HEADS, mean_text, mean_texts
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from passpilot.training.evaluation.results import ProgramResult
 
 RESULT: Final = "oz.jsonl"
 SEARCHED: Final = "tune.json"

@@ -8,15 +8,13 @@ With --check it writes nothing, and fails if a file is not what it would write.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from bench.check import CHECKS
 from bench.lib import FOLDER, RESULTS, Bar, Record, command, read_record
 from bench.pages.dots import dots
 from bench.pages.markdown import replaced, table, write_or_check
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PAGE: Final = "docs/performance.md"
 PLOT: Final = "docs/images/performance.svg"

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from bench.lib import RESULTS, command, read
 from bench.pages.markdown import table, write_or_check
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PAGE: Final = "docs/reliability.md"
 KINDS: Final = {

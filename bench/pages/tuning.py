@@ -9,15 +9,13 @@ it writes nothing, and fails if a file is not what it would write.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import geometric_mean
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bench.lib import command, read
 from bench.pages.dots import dots
 from bench.pages.markdown import table, write_or_check
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PAGE: Final = "docs/tuning-results.md"
 PLOT: Final = "docs/images/tuning-results.svg"

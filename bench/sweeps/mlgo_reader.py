@@ -17,17 +17,14 @@ import tempfile
 import venv
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bench.lib import command, show, write
 from bench.lib.corpus import built
 from passpilot import EvictAdvisor, InlineAdvisor, Module, PriorityAdvisor, emit, optimize
 from passpilot.features.log.reader import read_log
-from tests.corpus.programs import cache_home
+from tests.corpus.programs import Program, cache_home
 from tests.passes.allocation.allocated import optimized
-
-if TYPE_CHECKING:
-    from tests.corpus.programs import Program
 
 READER: Final = "ml-compiler-opt==0.0.1.dev202401270006"
 NEEDS: Final = "tensorflow-cpu==2.21.0"

@@ -28,9 +28,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import psutil
 
@@ -38,9 +39,6 @@ from bench.lib import RESULTS, ROOT, command
 from bench.sweeps import reach
 from bench.sweeps.mutations import NATIVE, Mutant, files, ordered
 from bench.sweeps.programs import duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 RECORD: Final = RESULTS / "mutants.jsonl"
 SEED: Final = 22

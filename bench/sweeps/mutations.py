@@ -13,13 +13,11 @@ import hashlib
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bench.lib import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PYTHON_ROOMS: Final = ("cli", "features", "passes", "plugin", "runners", "training")
 NATIVE: Final = "plugin/native"

@@ -12,14 +12,12 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bench.lib.records import ROOT
 from tests import stock
+from tests.corpus.programs import Program
 from tests.passes.allocation.allocated import by_llc
-
-if TYPE_CHECKING:
-    from tests.corpus.programs import Program
 
 KEPT: Final = ROOT / "build/parts"
 SIZE: Final = 40_000

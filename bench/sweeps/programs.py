@@ -41,11 +41,12 @@ import subprocess
 import sys
 import time
 import zlib
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bench.lib import RESULTS, ROOT, show_rows
 from bench.sweeps.ledger import Ledger
@@ -53,9 +54,6 @@ from bench.sweeps.trials import GENERATED, LEVELS, PART, SEQUENCES, STRESSED, TR
 from passpilot.cli.progress import progress
 from tests.corpus.build import is_built
 from tests.corpus.programs import all_programs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 SWEEPS: Final = {
     "identity": LEVELS,

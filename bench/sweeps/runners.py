@@ -44,7 +44,7 @@ from passpilot.features.point import find_point
 from passpilot.plugin.errors import Error
 from passpilot.runners.attach.answers import Answers
 from passpilot.runners.attach.run import attach
-from passpilot.runners.spec import make_runner
+from passpilot.runners.spec import RunnerLike, make_runner
 from passpilot.training.tuning.decision_file import CallKey, UnitDecisions, write_decisions
 from tests import stock
 from tests.corpus.build import bindir
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 
     from passpilot import Observation
     from passpilot.passes.advisor import Advisor, OnError
-    from passpilot.runners.spec import RunnerLike
 
 MOST: Final = 1000
 """Kilobytes that a process may grow by."""

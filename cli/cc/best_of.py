@@ -16,14 +16,13 @@ from passpilot.cli.cc.child import ended_by_signals
 from passpilot.cli.options_table import TABLE
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.training.corpus.arguments import ACTIONS
-from passpilot.training.corpus.front_end import FrontEnd
+from passpilot.training.corpus.front_end import FrontEnd, FrontEndJob
 from passpilot.training.rewards import code_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from passpilot.cli.cc.options import Options
-    from passpilot.training.corpus.front_end import FrontEndJob
 
 LOG, POLICY = (next(row.variable for row in TABLE if row.name == name) for name in ("log", "policy"))
 

@@ -9,14 +9,12 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.interrupt import uninterrupted
 from passpilot.runners.serving.stop import Stopped, stop_on_signals
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 GRACE: Final = 5.0
 """Seconds for a process to clean up after SIGTERM."""

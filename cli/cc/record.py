@@ -5,19 +5,15 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from passpilot.cli.cc.child import ended_by_signals, run_clang
-from passpilot.cli.cc.clang_arguments import WITH_VALUE
+from passpilot.cli.cc.clang_arguments import WITH_VALUE, Command
 from passpilot.plugin.errors import Error
 from passpilot.plugin.failures import for_terminal
 from passpilot.training.corpus.front_end import FrontEnd
 from passpilot.training.corpus.recorded.recorder import BuildCommand, record_command
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from passpilot.cli.cc.clang_arguments import Command
 
 
 class RecordedRun(NamedTuple):

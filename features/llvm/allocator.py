@@ -12,13 +12,10 @@ plugin/native/llvm/allocator_points.cpp has the same tables; a test compares the
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from passpilot.features.point import row
+from passpilot.features.point import Feature, row
 from passpilot.features.table import choice_table
-
-if TYPE_CHECKING:
-    from passpilot.features.point import Feature
 
 COLUMNS: Final = 32
 """The most live ranges, registers or regions of one question."""

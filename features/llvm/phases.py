@@ -7,15 +7,13 @@ The pipelines make code smaller, most of them after LLVM's -Oz. Some use passes 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from passpilot.features.point import Feature, row
 from passpilot.features.spec import TensorSpec
 from passpilot.features.table import PointTable, choice_table
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     from passpilot.plugin.ir import Function, ModuleIR
 
     Unit: TypeAlias = ModuleIR | Function

@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from passpilot.features.log.reader import read_log
 from passpilot.features.log.shown import ShownDecision, style_of
 from passpilot.plugin.errors import LogError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Difference(NamedTuple):

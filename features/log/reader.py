@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -37,7 +37,6 @@ from passpilot.plugin.records import parse_json
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
 
     import numpy as np
     from numpy.typing import NDArray

@@ -7,19 +7,16 @@ computes it each time. Values known at run time only are 0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from passpilot.features.domain import Flag
+from passpilot.features.mlir.structured import Operand, Structured
 from passpilot.features.mlir.tile import arithmetic_of, depth_of
 from passpilot.features.point import row
 from passpilot.features.spec import TensorSpec
 from passpilot.features.table import PointTable
 from passpilot.plugin.mlir.bindings import bindings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from passpilot.features.mlir.structured import Operand, Structured
 
 FEATURES: Final = (
     row("producer_iterations", "iterations of all loops of the producer", "float64"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.domain import Choice
-from passpilot.features.mlir.structured import MOST_LOOPS
+from passpilot.features.mlir.structured import MOST_LOOPS, IterationLoop, Operand, Structured
 from passpilot.features.point import row
 from passpilot.features.spec import TensorSpec
 from passpilot.features.table import PointTable
@@ -19,7 +19,6 @@ from passpilot.features.table import PointTable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from passpilot.features.mlir.structured import IterationLoop, Operand, Structured
     from passpilot.plugin.mlir.protocols import Operation
 
 TILE_SIZES: Final = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypedDict, Unpack
 
 from passpilot.passes.emit import emit as emit_module
+from passpilot.passes.optimize import Advisors
 from passpilot.passes.optimize import optimize as optimize_module
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import needs
@@ -15,13 +16,11 @@ from passpilot.plugin.version import MAJOR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import TypedDict, Unpack
 
     from llvmlite import ir
     from llvmlite.binding import ContextRef, ModuleRef
 
     from passpilot.passes.advisor import Advisor
-    from passpilot.passes.optimize import Advisors
     from passpilot.passes.policy import ChosenPolicy
     from passpilot.plugin.compile import PipelineOptions, Remarks
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 import threading
 import uuid
 import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from passpilot.features.catalogue import emit_points
 from passpilot.passes.advisor import Advisor
@@ -26,11 +27,6 @@ from passpilot.passes.asking import as_advisors
 from passpilot.passes.llvmlite.module import emit, optimize
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.extras import install, needs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from passpilot.passes.advisor import Advisor
 
 _LOCK: Final = threading.Lock()
 

@@ -17,7 +17,8 @@ raising an exception or by calling `signal_pass_failure`.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from passpilot.passes.mlir.lower import lower, to_llvm_dialect
 from passpilot.passes.mlir.pipeline import run_pipeline, signal_pass_failure
@@ -27,9 +28,6 @@ from passpilot.passes.python.registry import MLIR, check_name
 from passpilot.plugin.errors import RegistrationError, publish
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.origin import definition_origin
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = [
     "bindings",

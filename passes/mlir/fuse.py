@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from passpilot.features.mlir.fuse import TABLE, observe, read_output
-from passpilot.features.mlir.structured import structured
+from passpilot.features.mlir.structured import Operand, Structured, structured
 from passpilot.passes.asking import ASKED, advised
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.mlir.api import pass_
@@ -22,7 +22,6 @@ from passpilot.plugin.mlir.bindings import bindings, operations_in
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from passpilot.features.mlir.structured import Operand, Structured
     from passpilot.plugin.mlir.protocols import Operation
 
 MLIR_FUSE: Final = DecisionPoint[bool].of(TABLE, lambda _: True)

@@ -15,15 +15,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from passpilot.passes.mlir.narrow_integers import lowers_bits, widen_bits
-from passpilot.passes.mlir.text import parse, refused
+from passpilot.passes.mlir.text import Element, parse, refused
 from passpilot.passes.python.element import make_pass, raise_again
-from passpilot.passes.python.registry import MLIR
-from passpilot.plugin.errors import CompilationError, InputError, PassError
+from passpilot.passes.python.registry import MLIR, PassDefinition
+from passpilot.plugin.errors import CompilationError, InputError, PassError, PipelineError
 from passpilot.plugin.failures import describe_failure, did_you_mean
 from passpilot.plugin.interrupt import is_interrupt
 from passpilot.plugin.mlir import capi as mlir_capi
 from passpilot.plugin.mlir.bindings import bindings
-from passpilot.plugin.mlir.diagnostics import error_list
+from passpilot.plugin.mlir.diagnostics import Diagnostic, error_list
 from passpilot.plugin.mlir.functions import RunPass
 from passpilot.plugin.mlir.place import operation_of, place_of
 
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from passpilot.passes.advisor import Advisor
-    from passpilot.passes.mlir.text import Element
-    from passpilot.passes.python.registry import PassDefinition
-    from passpilot.plugin.errors import PipelineError
-    from passpilot.plugin.mlir.diagnostics import Diagnostic
     from passpilot.plugin.mlir.protocols import Operation
 
 WHO = "--pass-pipeline"

@@ -6,17 +6,15 @@ During the inlining they are calls and functions of the dialect ``func``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from passpilot.plugin.mlir.bindings import UPSTREAM, bindings_of
 from passpilot.plugin.mlir.inliner import inliner
 from passpilot.plugin.origin import definition_origin
 from passpilot.plugin.registry import Registry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 MARK: Final = "passpilot.registered_call"
 """The attribute of operations that stand for those of another dialect; its value is the kind of call."""

@@ -12,15 +12,12 @@ pipelines. Spaces may surround every word. Source: parsePipelineText in mlir/lib
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.passes.python.element import refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from passpilot.plugin.errors import PipelineError
+from passpilot.plugin.errors import PipelineError
 
 DEEPEST: Final = 100
 """The most pipelines that may be nested."""

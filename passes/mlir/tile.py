@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from passpilot.features.mlir.structured import structured
+from passpilot.features.mlir.structured import Structured, structured
 from passpilot.features.mlir.tile import TABLE, TILE_SIZES, may_tile, observe_loop, observe_operation
 from passpilot.passes.asking import ASKED, advised
 from passpilot.passes.decision_point import DecisionPoint
@@ -22,7 +22,6 @@ from passpilot.plugin.mlir.bindings import bindings, operations_in
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from passpilot.features.mlir.structured import Structured
     from passpilot.plugin.mlir.protocols import Operation
 
 MLIR_TILE: Final = DecisionPoint[int].of(TABLE, lambda _: TILE_SIZES.index(0))

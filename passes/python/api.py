@@ -16,15 +16,13 @@ It returns whether it has changed the IR: True, False, or, in more detail, `Pres
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from passpilot.passes.python.registry import LLVM, check_name
 from passpilot.plugin._core import PreservedAnalyses
 from passpilot.plugin.errors import publish
 from passpilot.plugin.origin import definition_origin
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = [
     "PreservedAnalyses",

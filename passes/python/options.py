@@ -16,12 +16,10 @@ import enum
 import re
 import types
 import typing
-from typing import TYPE_CHECKING, Final, Literal, Union
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Literal, Union
 
 from passpilot.plugin.failures import headline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _WORD: Final = re.compile(r"(?:\{(?:[^{}]|\{[^{}]*\})*\}|\S)+")
 _BOOLEANS: Final = {"true": True, "false": False}

@@ -11,17 +11,15 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from passpilot.passes.python.element import make_pass, raise_again, refusal
+from passpilot.passes.python.element import Pass, make_pass, raise_again, refusal
 from passpilot.passes.python.names import is_llvm_name, llvm_names
-from passpilot.plugin.errors import InputError, PassError
+from passpilot.plugin.errors import InputError, PassError, PipelineError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from passpilot.passes.python.element import Pass
     from passpilot.passes.python.registry import PassDefinition
     from passpilot.plugin import _core
-    from passpilot.plugin.errors import PipelineError
 
 _ELEMENT: Final = re.compile(r"[^,()]+")
 _UNKNOWN: Final = re.compile(r"unknown (?:\w+ )+'([^'<{]+)[^']*'")

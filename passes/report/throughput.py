@@ -11,13 +11,11 @@ import json
 import re
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.version import MAJOR
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 MCA: Final = f"llvm-mca-{MAJOR}"
 DEADLINE: Final = 600.0

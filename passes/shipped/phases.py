@@ -31,7 +31,7 @@ from __future__ import annotations
 import re
 from math import inf
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from passpilot.features.llvm.phases import phase_table
 from passpilot.passes.decision_point import DecisionPoint
@@ -40,7 +40,6 @@ from passpilot.plugin.ir import Function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Self, TypeAlias
 
     from passpilot.features.llvm.phases import Unit
     from passpilot.features.spec import TensorSpec

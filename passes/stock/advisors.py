@@ -7,7 +7,7 @@ import os
 from ctypes import c_bool, c_double, c_size_t
 from typing import TYPE_CHECKING, Final
 
-from passpilot.plugin.embedded import TEXT, Teller, fill, told_warnings
+from passpilot.plugin.embedded import TEXT, Function, Tell, Teller, fill, told_warnings
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.mlir.bindings import enter_foreign_tool
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from passpilot.passes.advisor import Advisor, OnError
     from passpilot.plugin import _core
-    from passpilot.plugin.embedded import Function, Tell
 
     MakeAdvisor = Callable[[str, str, str | None, OnError, float, float], Advisor]
     """Creates an advisor from point, runner, log, on_error, timeout and limit."""

@@ -7,23 +7,18 @@ Python passes run in this process: the core that they use shares the process's l
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from ctypes import c_bool, c_double, c_size_t
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.features.catalogue import HOOKED
-from passpilot.passes.advisor import advisor
+from passpilot.passes.advisor import Advisor, OnError, advisor
 from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.passes.python.pipeline_text import bind_to, raise_failure
 from passpilot.passes.stock import advisors as loaded
 from passpilot.passes.stock.compilation import CompilationAdvisors
 from passpilot.plugin import _core
-from passpilot.plugin.embedded import TEXT, end, load, told_warnings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from passpilot.passes.advisor import Advisor, OnError
-    from passpilot.plugin.embedded import Tell, Teller
+from passpilot.plugin.embedded import TEXT, Tell, Teller, end, load, told_warnings
 
 
 class _LoadedCompilation:

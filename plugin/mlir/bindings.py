@@ -16,14 +16,13 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import install
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import NoReturn
 
     from passpilot.plugin.mlir.protocols import Operation
 

@@ -13,7 +13,7 @@ from ctypes import c_char_p, c_void_p, py_object
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from passpilot.plugin.mlir.bindings import bindings
+from passpilot.plugin.mlir.bindings import Bindings, bindings
 from passpilot.plugin.mlir.functions import (
     Callbacks,
     Clone,
@@ -30,7 +30,6 @@ from passpilot.plugin.mlir.functions import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from passpilot.plugin.mlir.bindings import Bindings
     from passpilot.plugin.mlir.protocols import Operation
 
 

@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from passpilot.plugin.mlir.capi import diagnostic_at, handled
 from passpilot.plugin.mlir.place import place_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _SEVERITIES: Final = ("error", "warning", "note", "remark")
 

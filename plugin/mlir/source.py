@@ -5,16 +5,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.mlir.diagnostics import error_list
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from passpilot.plugin.mlir.diagnostics import Diagnostic
+from passpilot.plugin.mlir.diagnostics import Diagnostic, error_list
 
 SPLIT: Final = b"// -----"
 """The line between two parts of an input, and of an output."""

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.features.catalogue import HOOKED, TOOLS
 from passpilot.plugin.errors import InputError, UsageError
-from passpilot.runners.attach.child import Child, waking
+from passpilot.runners.attach.child import Child, Wake, waking
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from passpilot.runners.attach.answers import Answers
-    from passpilot.runners.attach.child import Wake
     from passpilot.runners.attach.interactive import InteractiveChannel
 
 _LOOK_EVERY: Final = 1.0

@@ -44,7 +44,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from passpilot.plugin import _core
 from passpilot.plugin.errors import Error, InputError, RunnerSpecError
@@ -55,7 +55,6 @@ from passpilot.plugin.toolchain import LEVELS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from importlib.metadata import EntryPoint
-    from typing import TypeAlias
 
     from passpilot.features.point import Point
 

@@ -6,24 +6,21 @@ from __future__ import annotations
 import contextlib
 import time
 from abc import abstractmethod
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from passpilot.plugin.errors import ModelError, PeerError, SpecMismatchError
 from passpilot.plugin.failures import for_terminal
-from passpilot.runners.base import Runner
-from passpilot.runners.spec import make_runner
+from passpilot.runners.base import Frame, Host, Runner, Tensor
+from passpilot.runners.spec import RunnerLike, make_runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from typing import NoReturn
 
     from passpilot.features.point import Point
     from passpilot.features.spec import TensorSpec
-    from passpilot.runners.base import Frame, Host, Tensor
     from passpilot.runners.remote.fifo import FifoChannel
     from passpilot.runners.remote.wire import Greeting
     from passpilot.runners.serdes import SerDes
-    from passpilot.runners.spec import RunnerLike
 
 Result = TypeVar("Result")
 

@@ -11,21 +11,15 @@ from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import Final, NoReturn
 
-from passpilot.features.spec import layout, shortened
+from passpilot.features.spec import TensorSpec, layout, shortened
 from passpilot.plugin.errors import PeerError, RunnerSpecError
 from passpilot.plugin.extras import needs
-from passpilot.runners.base import tensor_views
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import NoReturn
-
-    from passpilot.features.spec import TensorSpec
-    from passpilot.runners.base import Frame, Tensor
+from passpilot.runners.base import Frame, Tensor, tensor_views
 
 FORMATS: Final = {
     "bitstream": "passpilot.runners.serdes.bitstream:Bitstream",

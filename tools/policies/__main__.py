@@ -10,15 +10,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.errors import Error
 from tools.policies import oz, spill
 from tools.policies.card import SHIPPED
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAKERS: Final = {"oz": oz.make, "spill": spill.make}
 

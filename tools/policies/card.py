@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from passpilot.runners.policy.bundle import FILE
-from passpilot.training.policy_folder import write_policy
+from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoice, write_policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoice
     from tools.policies.choice import Step
 
 SHIPPED: Final = Path(__file__).parents[2] / "policies"

@@ -11,14 +11,13 @@ from passpilot.training.policy_folder import PolicyText, RecipeChoice
 from passpilot.training.tuning.recipes import HOISTING, SMALLEST
 from tools.policies.card import choice_text, write_with_card
 from tools.policies.choice import choose, coreset
-from tools.policies.units import RecipeCompiler, by_program, data_hash, ratios, training_units
+from tools.policies.units import RecipeCompiler, Unit, by_program, data_hash, ratios, training_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tools.policies.choice import Lever
-    from tools.policies.units import Unit
 
 UNITS: Final = 3
 """Of a program."""

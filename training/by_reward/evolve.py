@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 
 from passpilot.plugin.load import load_file
-from passpilot.training.by_reward.evolution import Antithetic, Covariance
+from passpilot.training.by_reward.evolution import Antithetic, Covariance, Strategy
 from passpilot.training.by_reward.settings import EvolveSettings
 from passpilot.training.by_reward.training import RewardTraining
 from passpilot.training.learning.checkpoint import prefixed, without_prefix
@@ -22,14 +22,11 @@ from passpilot.training.machines.local import Machines, machines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Unpack
 
     from numpy.typing import NDArray
 
-    from passpilot.training.by_reward.evolution import Strategy
     from passpilot.training.data.matrix import Arrangement
     from passpilot.training.learning.training import Arrays, RunOptions, TrainedModel
-    from passpilot.training.machines.local import Machines
 
 
 def evolve(

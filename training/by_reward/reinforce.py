@@ -8,8 +8,9 @@ trainers. The checkpoint has one more file, `agent.zip`.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Unpack
 
 import numpy as np
 
@@ -17,13 +18,16 @@ from passpilot.features.domain import Choice, Flag, Number
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import needs
+from passpilot.training.by_reward.settings import ReinforceSettings
 from passpilot.training.by_reward.training import RewardTraining
+from passpilot.training.data.matrix import Arrangement
 from passpilot.training.data.normalization import FeatureStatistics
 from passpilot.training.environments.compiler_env import CompilerEnv
 from passpilot.training.environments.vector import VectorDecisions
 from passpilot.training.learning.decision_network import DecisionNetwork
 from passpilot.training.learning.learner import Scaling
 from passpilot.training.learning.network import Network
+from passpilot.training.learning.training import RunOptions, TrainedModel
 from passpilot.training.machines.local import Machines
 
 with needs("rl", "reinforcement learning"):
@@ -34,13 +38,6 @@ with needs("rl", "reinforcement learning"):
     from stable_baselines3.common.monitor import Monitor
     from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Unpack
-
-    from passpilot.training.by_reward.settings import ReinforceSettings
-    from passpilot.training.data.matrix import Arrangement
-    from passpilot.training.learning.training import RunOptions, TrainedModel
 
 AGENT: Final = "agent.zip"
 

@@ -7,7 +7,7 @@ import glob
 import hashlib
 import os
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Unpack
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from passpilot.training.learning.training import TrainedModel, Training
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Unpack
 
     from numpy.typing import NDArray
 

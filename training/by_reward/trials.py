@@ -3,22 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.passes.advisor import advisor
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import read_regular
+from passpilot.runners.spec import RunnerLike
 from passpilot.training.machines.local import Machines
 from passpilot.training.native_size.model import shipped
 from passpilot.training.rewards import check_reward, find_measure, improvement
 from passpilot.training.task import Task
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from passpilot.runners.spec import RunnerLike
 
 TOGETHER: Final = 16
 """Compilations that a child process makes one after the other: a new one costs as much as half of one."""

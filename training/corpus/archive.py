@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import is_below, read_regular
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _THIN = b"!<thin>\n"
 

@@ -8,15 +8,15 @@ import hashlib
 import os
 import shutil
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.carried import Carried
-from passpilot.training.corpus.inspection import inspect_all
+from passpilot.training.corpus.inspection import ModuleFacts, inspect_all
 from passpilot.training.corpus.layout import (
     DESCRIPTION,
     Corpus,
@@ -27,11 +27,6 @@ from passpilot.training.corpus.layout import (
     check_name,
     clang_major,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from passpilot.training.corpus.inspection import ModuleFacts
 
 
 @dataclass(frozen=True, slots=True)

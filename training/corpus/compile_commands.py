@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.plugin.files import read_regular, write_file
@@ -24,9 +25,6 @@ from passpilot.training.corpus.builder import CorpusDraft, UnitDraft
 from passpilot.training.corpus.embedded import draft_embedded, inside
 from passpilot.training.corpus.front_end import FrontEnd
 from passpilot.training.corpus.layout import UnitOrigin
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 COMPILERS: Final = ("clang", "clang++", "cc", "c++", "gcc", "g++")
 """How compilers' names end, without their versions."""

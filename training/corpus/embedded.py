@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
@@ -21,9 +22,6 @@ from passpilot.training.corpus.arguments import value_of
 from passpilot.training.corpus.builder import CorpusDraft, UnitDraft
 from passpilot.training.corpus.elf import BITCODE, code_hash
 from passpilot.training.corpus.layout import UnitOrigin, command_arguments
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 INDEX: Final = "-fthinlto-index="
 """The argument that names the index of a unit of a distributed ThinLTO build."""

@@ -8,17 +8,14 @@ x.o.3.import.bc, and its index, x.o.thinlto.bc.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from passpilot.plugin.files import read_regular
 from passpilot.training.corpus.builder import CorpusDraft, UnitDraft
 from passpilot.training.corpus.embedded import files_below
+from passpilot.training.corpus.inspection import ModuleFacts
 from passpilot.training.corpus.layout import UnitOrigin, command_arguments
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from passpilot.training.corpus.inspection import ModuleFacts
 
 IMPORTED: Final = ".3.import.bc"
 INDEX: Final = ".thinlto.bc"

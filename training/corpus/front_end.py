@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.errors import CompilationError
 from passpilot.training.corpus.arguments import without_outputs
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 DEADLINE: Final = 900.0
 """Seconds that clang may take for one unit."""

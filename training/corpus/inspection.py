@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.isolated import run_isolated_together
 from passpilot.plugin.module import Module
 from passpilot.training.corpus.elf import BITCODE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 DEADLINE: Final = 300.0
 """Seconds in which a module must be read."""

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import is_below, is_inner, make_folder, read_regular, write_file
@@ -30,9 +30,6 @@ from passpilot.plugin.records import read_json, typed_record
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus import arguments as cc1
 from passpilot.training.corpus.carried import Carried
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 DESCRIPTION: Final = "corpus_description.json"
 FACTS: Final = "passpilot.json"

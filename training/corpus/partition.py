@@ -9,18 +9,15 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.failures import utf8
 from passpilot.plugin.records import read_toml, typed_record
 from passpilot.training.corpus.layout import Corpus
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 PARTS: Final = ("train", "validation", "test")
 SHARES: Final = (0.7, 0.15, 0.15)

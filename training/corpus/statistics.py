@@ -4,15 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from passpilot.plugin.errors import Error
-from passpilot.training.corpus.inspection import inspect_all
+from passpilot.training.corpus.inspection import ModuleFacts, inspect_all
+from passpilot.training.corpus.layout import Corpus
 from passpilot.training.corpus.partition import programs_of
-
-if TYPE_CHECKING:
-    from passpilot.training.corpus.inspection import ModuleFacts
-    from passpilot.training.corpus.layout import Corpus
 
 
 @dataclass(frozen=True, slots=True)

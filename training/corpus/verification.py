@@ -8,22 +8,18 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.arguments import for_object
 from passpilot.training.corpus.elf import code_hash
 from passpilot.training.corpus.front_end import DEADLINE, failure
-from passpilot.training.corpus.inspection import inspect_all
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from passpilot.training.corpus.inspection import ModuleFacts
-    from passpilot.training.corpus.layout import Corpus, CorpusUnit, UnitOrigin
+from passpilot.training.corpus.inspection import ModuleFacts, inspect_all
+from passpilot.training.corpus.layout import Corpus, CorpusUnit, UnitOrigin
 
 CLANG: Final = f"clang-{MAJOR}"
 

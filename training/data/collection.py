@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -23,13 +24,8 @@ from passpilot.training.corpus.layout import Corpus
 from passpilot.training.corpus.partition import PARTS, SplitFile, programs_of
 from passpilot.training.data.flips import FlipSettings, gather_flips
 from passpilot.training.data.gather import Taught, TaughtModule, Teaching, gather, logged_decisions
-from passpilot.training.data.shards import SUFFIX, ShardWriter
+from passpilot.training.data.shards import SUFFIX, DecisionRows, ShardWriter
 from passpilot.training.machines.local import machines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from passpilot.training.data.shards import DecisionRows
 
 DESCRIPTION: Final = "data.json"
 FORMAT: Final = 1

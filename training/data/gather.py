@@ -10,10 +10,11 @@ import math
 import os
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,10 +31,6 @@ from passpilot.training.machines.local import Machines
 from passpilot.training.rewards import check_reward, find_measure
 from passpilot.training.task import Task
 from passpilot.training.tuning.decision_file import CallKey, read_decisions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
 
 PROGRAM: Final = "{program}"
 """Stands for the name of the program in a teacher's spec."""

@@ -14,19 +14,17 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from passpilot.features.domain import Choice, Flag
+from passpilot.features.domain import Choice, Domain, Flag
 from passpilot.plugin.errors import InputError
-from passpilot.training.data.shards import GAIN
+from passpilot.training.data.shards import GAIN, DecisionShards
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from passpilot.features.domain import Domain
     from passpilot.features.point import Point
     from passpilot.features.spec import TensorSpec
-    from passpilot.training.data.shards import DecisionShards
 
     Floats = NDArray[np.float32]
 

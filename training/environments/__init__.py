@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from passpilot.plugin.extras import needs
 
 with needs("train", "environments"):
     import gymnasium
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ENTRY: Final = "passpilot.training.environments.compiler_env:CompilerEnv"
 

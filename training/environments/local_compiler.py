@@ -15,7 +15,8 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from typing import IO, TYPE_CHECKING, Final, Literal, NoReturn
+from collections.abc import Sequence
+from typing import IO, Final, Literal, NoReturn
 
 from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.plugin.files import read_regular
@@ -25,9 +26,6 @@ from passpilot.training.messages import LENGTH, MessageStream, default_start, fa
 from passpilot.training.pool import GRACE, WorkerOptions, launch, obituary
 from passpilot.training.rewards import improvement
 from passpilot.training.worker import AgentChannel, serve
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Where = Literal["process", "thread"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from passpilot.features.domain import Choice, Flag, Number
+from passpilot.features.domain import Choice, Domain, Flag, Number
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.extras import needs
 from passpilot.runners.base import own_features
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from passpilot.features.domain import Domain
     from passpilot.features.spec import TensorSpec
 
     Decision = dict[str, NDArray[np.generic]]

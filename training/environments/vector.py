@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from passpilot.training.data.normalization import LIMIT
+from passpilot.training.data.normalization import LIMIT, FeatureStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from passpilot.training.data.matrix import Arrangement, Floats
-    from passpilot.training.data.normalization import FeatureStatistics
     from passpilot.training.environments.compiler_env import CompilerEnv
 
 

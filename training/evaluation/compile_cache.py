@@ -11,16 +11,14 @@ import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular, write_file
 from passpilot.plugin.records import parse_json, typed_record
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MOST_BYTES: Final = 2 << 30
 

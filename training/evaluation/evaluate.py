@@ -5,26 +5,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import count
-from typing import TYPE_CHECKING
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import installed
-from passpilot.training.corpus.layout import CorpusProgram
+from passpilot.training.corpus.layout import Corpus, CorpusProgram
+from passpilot.training.evaluation.compile_cache import CompileCache
 from passpilot.training.evaluation.program import EvaluationPlan, ProgramEvaluation
-from passpilot.training.evaluation.results import EvaluationResult
+from passpilot.training.evaluation.results import EvaluationResult, ProgramResult
 from passpilot.training.evaluation.unit_compiler import Toolchain, UnitCompiler
 from passpilot.training.scratch import ScratchFolder, remove_left_overs
 from passpilot.training.timing.commands import Commands
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from passpilot.training.corpus.layout import Corpus
-    from passpilot.training.evaluation.compile_cache import CompileCache
-    from passpilot.training.evaluation.results import ProgramResult
 
 
 @dataclass

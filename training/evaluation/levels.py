@@ -8,17 +8,14 @@ programs, the linked code was within 0.2 % of what the front end at that level l
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
+from passpilot.plugin.errors import Error
 from passpilot.plugin.isolated import run_isolated_together
 from passpilot.plugin.module import Module
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from passpilot.plugin.errors import Error
 
 ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {"Oz": ("minsize", "optsize"), "Os": ("optsize",)}
 """The attributes that clang gives every function; none at other levels."""

@@ -9,7 +9,7 @@ import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from passpilot.features.log.reader import read_log
 from passpilot.features.log.shown import style_of
@@ -20,7 +20,6 @@ from passpilot.training.tuning.tuned_program import GARBAGE, link_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeVar
 
     from passpilot.training.corpus.layout import CorpusProgram, CorpusUnit
     from passpilot.training.evaluation.competitors import Competitor, CompileWay

@@ -14,17 +14,15 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING, Final, TypedDict, cast
+from typing import Final, TypedDict, cast
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.records import check_typed_dict, read_json
 from passpilot.training.timing.paired_times import RunTime
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 FORMAT: Final = "passpilot eval 1"
 RESAMPLES: Final = 10_000

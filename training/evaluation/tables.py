@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from passpilot.plugin.failures import for_terminal
-from passpilot.training.evaluation.results import METRICS, ratio_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from passpilot.training.evaluation.results import EvaluationResult, MeanRatio, ProgramResult
+from passpilot.training.evaluation.results import (
+    METRICS,
+    EvaluationResult,
+    MeanRatio,
+    ProgramResult,
+    ratio_of,
+)
 
 HEADS: Final = {"linked": "linked", "objects": "objects", "compile": "compile time", "run": "run time"}
 """The metrics in the order of the tables, and how they are called."""

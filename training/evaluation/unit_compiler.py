@@ -7,24 +7,21 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.errors import CompilationError, Error, InputError, restated
 from passpilot.plugin.files import read_regular
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.arguments import for_object
+from passpilot.training.corpus.layout import CorpusUnit
+from passpilot.training.evaluation.competitors import CompileWay
 from passpilot.training.evaluation.compile_cache import CachedObject, CompileCache
 from passpilot.training.evaluation.levels import arguments_at, bitcode_at
 from passpilot.training.rewards import code_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from passpilot.training.corpus.layout import CorpusUnit
-    from passpilot.training.evaluation.competitors import CompileWay
-    from passpilot.training.timing.commands import Commands
+from passpilot.training.timing.commands import Commands
 
 SECTIONS: Final = ("-ffunction-sections", "-fdata-sections")
 """So that the linker can drop what is not used; on all sides."""

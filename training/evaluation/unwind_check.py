@@ -11,16 +11,13 @@ import re
 import shutil
 import subprocess
 from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import needs
 from passpilot.plugin.version import MAJOR
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
 
 OBJDUMP: Final = f"llvm-objdump-{MAJOR}"
 DEADLINE: Final = 600.0

@@ -7,14 +7,12 @@ import csv
 import io
 import math
 import os
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.extras import needs
 from passpilot.plugin.files import write_file
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 CSV: Final = "curve.csv"
 PLOT: Final = "curve.svg"

@@ -17,7 +17,7 @@ from passpilot.plugin.records import parse_json
 from passpilot.training.data.matrix import decide
 from passpilot.training.data.normalization import FeatureStatistics
 from passpilot.training.learning.learner import Scaling
-from passpilot.training.learning.network import Network
+from passpilot.training.learning.network import Network, RatingNetwork
 from passpilot.training.learning.set_network import SetNetwork
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from passpilot.training.data.matrix import Arrangement, Floats
     from passpilot.training.learning.export import GraphBuilder
-    from passpilot.training.learning.network import RatingNetwork
 
 WEIGHTS: Final = "network.json"
 """The file of a network's weights, from which training goes on."""

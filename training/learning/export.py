@@ -16,8 +16,8 @@ import numpy as np
 from passpilot.features.columns import name_columns
 from passpilot.features.domain import Choice, Flag, Number
 from passpilot.plugin.extras import needs
-from passpilot.training.data.matrix import LARGEST
-from passpilot.training.data.normalization import LIMIT
+from passpilot.training.data.matrix import LARGEST, Arrangement
+from passpilot.training.data.normalization import LIMIT, FeatureStatistics
 
 with needs("train", "export to ONNX"):
     import onnx
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from passpilot.training.data.matrix import Arrangement
-    from passpilot.training.data.normalization import FeatureStatistics
     from passpilot.training.learning.learner import RatingModel, Scaling
 
 OPSET: Final = 17

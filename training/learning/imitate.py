@@ -8,7 +8,7 @@ import json
 import os
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Unpack, cast
 
 import numpy as np
 
@@ -31,7 +31,6 @@ from passpilot.training.learning.training import TrainedModel, Training
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Unpack
 
     from numpy.typing import NDArray
 

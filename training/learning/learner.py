@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from passpilot.features.domain import Choice, Flag
+from passpilot.features.domain import Choice, Domain, Flag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from passpilot.features.domain import Domain
     from passpilot.training.data.matrix import Examples, Floats
     from passpilot.training.learning.export import GraphBuilder
 

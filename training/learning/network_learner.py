@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from passpilot.features.domain import Choice, Flag
+from passpilot.features.domain import Choice, Domain, Flag
 from passpilot.training.data.normalization import FeatureStatistics
 from passpilot.training.learning.decision_network import CHUNK, DecisionNetwork
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from passpilot.features.domain import Domain
     from passpilot.training.data.matrix import Examples, Floats
     from passpilot.training.learning.learner import Scaling, State
     from passpilot.training.learning.network import RatingNetwork

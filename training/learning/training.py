@@ -11,7 +11,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypedDict, Unpack
 
 from passpilot.plugin.files import make_folder, write_file
 from passpilot.training.learning.card import CARD
@@ -19,19 +19,17 @@ from passpilot.training.learning.checkpoint import Checkpoint
 from passpilot.training.learning.curves import Curve
 from passpilot.training.learning.decision_network import WEIGHTS, DecisionNetwork
 from passpilot.training.learning.export import onnx_model
-from passpilot.training.learning.export_check import check_export
+from passpilot.training.learning.export_check import ExportCheck, check_export
 from passpilot.training.learning.toml_settings import toml_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Unpack
 
     import numpy as np
     from numpy.typing import NDArray
 
     from passpilot.features.point import Point
     from passpilot.training.data.matrix import Examples
-    from passpilot.training.learning.export_check import ExportCheck
     from passpilot.training.learning.learner import RatingModel, Scaling
     from passpilot.training.learning.metrics import Agreement
 

@@ -4,18 +4,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
-from passpilot.plugin.errors import UsageError
+from passpilot.plugin.errors import Error, UsageError
 from passpilot.plugin.isolated import run_isolated_together
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
-
-    from passpilot.plugin.errors import Error
 
 T = TypeVar("T")
 

@@ -4,19 +4,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.plugin.failures import describe_exception
 from passpilot.plugin.isolated import run_isolated_together
 from passpilot.plugin.load import load_file
 from passpilot.training.machines.local import Machines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, Self
 
 T = TypeVar("T")
 

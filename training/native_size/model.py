@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from passpilot.features.llvm.ir2vec import Vocabulary
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular
+from passpilot.plugin.ir import Function
+from passpilot.plugin.module import Module
 from passpilot.runners.onnx_session import onnx_session
 from passpilot.training.native_size.functions import SHAPE, functions_with_code, shape_of
-
-if TYPE_CHECKING:
-    from passpilot.plugin.ir import Function
-    from passpilot.plugin.module import Module
 
 VOCABULARY: Final = "vocabulary.json"
 HEAD: Final = "head.onnx"

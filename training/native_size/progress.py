@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import InputError
 from passpilot.training.native_size.functions import NOWHERE
-from passpilot.training.native_size.model import shipped
+from passpilot.training.native_size.model import NativeSize, shipped
 
 if TYPE_CHECKING:
     from passpilot.plugin.module import Module
     from passpilot.training.compiler_pb2 import Start
-    from passpilot.training.native_size.model import NativeSize
 
 
 def progress_of(start: Start) -> SizeProgress | None:

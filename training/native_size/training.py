@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -15,17 +16,12 @@ from passpilot.plugin.load import load_file
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.partition import SplitFile
 from passpilot.training.data.collection import Steps, chosen_modules
+from passpilot.training.data.gather import TaughtModule
 from passpilot.training.learning.card import CARD, card, table
 from passpilot.training.machines.local import Machines, machines
 from passpilot.training.native_size.fit import Accuracy, FitSettings, FittedSize
 from passpilot.training.native_size.functions import FunctionRows, measured_rows
 from passpilot.training.native_size.model import NativeSize
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from passpilot.training.data.gather import TaughtModule
-    from passpilot.training.machines.local import Machines
 
 TRAIN: Final = "train"
 

@@ -14,15 +14,13 @@ import hashlib
 import html
 import json
 import re
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.failures import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PARTS: Final = Path(__file__).with_name("page")
 """The folder with the page's template, style and scripts."""

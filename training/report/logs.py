@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from passpilot.features.catalogue import HOOKED, PASS_POINTS
-from passpilot.features.log.reader import read_log
-from passpilot.features.log.shown import style_of
+from passpilot.features.log.reader import LogReader, read_log
+from passpilot.features.log.shown import Style, style_of
 from passpilot.features.point import find_point, find_table
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from passpilot.features.log.reader import LogReader
-    from passpilot.features.log.shown import Style
     from passpilot.features.spec import TensorSpec
 
     Arrays = Mapping[str, NDArray[np.generic]]

@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING
 
 from passpilot.plugin.failures import utf8
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 _LIBRARY = "libstdc++.so.6"
 

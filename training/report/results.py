@@ -10,14 +10,12 @@ from passpilot.features.log.shown import style_of
 from passpilot.features.point import find_point
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular
-from passpilot.training.report.logs import PageRun
+from passpilot.training.report.logs import PageRun, Strings
 from passpilot.training.rewards import symbol_sizes
 from passpilot.training.tuning.decision_file import read_decisions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from passpilot.training.report.logs import Strings
 
     Json = Mapping[str, object]
 

@@ -12,15 +12,13 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.errors import CompilationError
 from passpilot.plugin.interrupt import uninterrupted
 from passpilot.training.corpus.front_end import failure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 _TAIL: Final = 4096
 """The bytes of standard error that are kept."""

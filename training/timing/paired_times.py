@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Final, TypedDict
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final, TypedDict
 
 FEWEST: Final = 3
 """The fewest pairs with an interval."""

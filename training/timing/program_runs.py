@@ -9,20 +9,14 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import TYPE_CHECKING
 
 from passpilot.plugin.errors import CompilationError
-from passpilot.training.timing.commands import TIED
-from passpilot.training.timing.paired_times import paired_ratio
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from passpilot.training.corpus.layout import ProgramRun
-    from passpilot.training.timing.commands import Commands
-    from passpilot.training.timing.paired_times import RunTime
+from passpilot.training.corpus.layout import ProgramRun
+from passpilot.training.timing.commands import TIED, Commands
+from passpilot.training.timing.paired_times import RunTime, paired_ratio
 
 
 @dataclass(slots=True)

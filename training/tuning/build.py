@@ -8,15 +8,13 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.origin import warn_user
 from passpilot.training.corpus.builder import build_corpus
 from passpilot.training.corpus.recorded.from_recording import draft_recording
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 COMPILERS: Final = {"cc": ("cc", "gcc", "clang"), "c++": ("c++", "g++", "clang++")}
 """The names of compilers that a build may call, for which our commands stand in."""

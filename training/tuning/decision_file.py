@@ -7,14 +7,12 @@ The grammar is in plugin/native/runtime/decision_file.h, whose reader is that of
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from passpilot.plugin import _core
 from passpilot.plugin.files import write_file
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HEAD: Final = "passpilot decisions 1"
 PER_LINE: Final = 12

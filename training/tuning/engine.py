@@ -8,9 +8,10 @@ import hashlib
 import json
 import os
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import write_file
@@ -18,10 +19,6 @@ from passpilot.plugin.records import parse_json
 from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.unit import Asked, Compiled, Unit, UnitChoice, warm_up
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _MOST_BYTES: Final = 1 << 30
 """Of one file that a search keeps."""

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import UsageError
 from passpilot.training.tuning.parts import PARTS
-from passpilot.training.tuning.sizes import estimated_sizes, object_sizes, scoped, summed
+from passpilot.training.tuning.sizes import SizeMeasure, Sizes, estimated_sizes, object_sizes, scoped, summed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from passpilot.training.tuning.sizes import SizeMeasure, Sizes
     from passpilot.training.tuning.unit import Compiled, Unit
 
 MEASURES: Final[Mapping[str, SizeMeasure]] = {"object": object_sizes, "estimate": estimated_sizes}

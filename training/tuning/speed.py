@@ -19,12 +19,15 @@ import os
 import random
 import shutil
 import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final, Self
 
 from passpilot.plugin.errors import CompilationError, InputError
+from passpilot.training.corpus.layout import ProgramRun
 from passpilot.training.timing.commands import Commands
+from passpilot.training.timing.paired_times import RunTime
 from passpilot.training.timing.program_runs import ProgramRuns
 from passpilot.training.tuning.recipes import (
     EVICTION,
@@ -34,16 +37,9 @@ from passpilot.training.tuning.recipes import (
     SPEED_UNROLLING,
 )
 from passpilot.training.tuning.search import LEVERS
+from passpilot.training.tuning.sizes import LinkedSizes
 from passpilot.training.tuning.study import Outcome, Study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from typing import Self
-
-    from passpilot.training.corpus.layout import ProgramRun
-    from passpilot.training.timing.paired_times import RunTime
-    from passpilot.training.tuning.sizes import LinkedSizes
-    from passpilot.training.tuning.unit import Compiled, UnitChoice
+from passpilot.training.tuning.unit import Compiled, UnitChoice
 
 SCREENING: Final = 4
 """Pairs of runs after which a trial that is not faster is given up."""

@@ -10,22 +10,19 @@ import math
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from passpilot.plugin.errors import CompilationError, Error
 from passpilot.training.tuning.influence import Edge, Influence
-from passpilot.training.tuning.sizes import scoped
-from passpilot.training.tuning.unit import LLVMS_OWN
+from passpilot.training.tuning.sizes import SizeMeasure, Sizes, scoped
+from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, Unit, UnitChoice
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Self
 
     from passpilot.training.tuning.decision_file import CallKey
     from passpilot.training.tuning.engine import Engine
-    from passpilot.training.tuning.sizes import SizeMeasure, Sizes
-    from passpilot.training.tuning.unit import Compiled, Unit, UnitChoice
 
     Call = tuple[int, CallKey]
     """The number of a unit, and a call in it."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.module import Module
 from passpilot.training.corpus.layout import Corpus, ProgramRun
-from passpilot.training.machines.local import machines
+from passpilot.training.machines.local import Machines, machines
 from passpilot.training.tuning.build import recorded_corpus
 from passpilot.training.tuning.decision_file import read_decisions
 from passpilot.training.tuning.engine import Engine
@@ -23,15 +23,13 @@ from passpilot.training.tuning.reward import RUN, SIZE, RewardText, run_command
 from passpilot.training.tuning.search import LEVERS, MORE_LEVERS, Search
 from passpilot.training.tuning.speed import SpeedSearch
 from passpilot.training.tuning.study import Budget
-from passpilot.training.tuning.tuned_program import linked_program, single_module
+from passpilot.training.tuning.tuned_program import TunedProgram, linked_program, single_module
 from passpilot.training.tuning.whole_program import merged_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from passpilot.training.machines.local import Machines
     from passpilot.training.tuning.study import TrialCallback
-    from passpilot.training.tuning.tuned_program import TunedProgram
 
     Source = str | os.PathLike[str] | Module
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.module import Module
 from passpilot.plugin.version import MAJOR
-from passpilot.training.tuning.sizes import LinkedSizes, object_sizes, start_time
+from passpilot.training.tuning.sizes import LinkedSizes, SizeMeasure, object_sizes, start_time
 from passpilot.training.tuning.unit import Unit
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from passpilot.training.corpus.layout import Corpus, CorpusProgram, ProgramRun
     from passpilot.training.tuning.reward import RewardText
-    from passpilot.training.tuning.sizes import SizeMeasure
 
 GARBAGE: Final = "-Wl,--gc-sections"
 

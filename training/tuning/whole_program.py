@@ -12,13 +12,18 @@ from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
 from passpilot.plugin.version import MAJOR
 from passpilot.training.tuning.sizes import LinkedSizes, run_compiler
-from passpilot.training.tuning.tuned_program import GARBAGE, link_driver, link_words, linked_units
+from passpilot.training.tuning.tuned_program import (
+    GARBAGE,
+    TunedProgram,
+    link_driver,
+    link_words,
+    linked_units,
+)
 from passpilot.training.tuning.unit import Unit
 
 if TYPE_CHECKING:
     from passpilot.training.corpus.layout import Corpus, CorpusProgram, CorpusUnit
     from passpilot.training.tuning.reward import RewardText
-    from passpilot.training.tuning.tuned_program import TunedProgram
 
 STAGE: Final = "internalize"
 """Of lld's `--save-temps`: the module in front of its optimization."""

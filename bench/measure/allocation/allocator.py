@@ -18,8 +18,10 @@ import math
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from bench.lib import Bar, command, geometric_means, in_turns, least, read, require, show, write
 from passpilot import Module
@@ -29,10 +31,6 @@ from passpilot.plugin.compile import llvm_options
 from passpilot.plugin.toolchain import llvm_plugin
 from tests.corpus.programs import all_programs
 from tests.passes.allocation.allocated import optimized
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 BARS: Final = {"greedy": 1.10, "basic": 0.95, "time": 3.0, "time, asked": 3.0}
 RECORD: Final = "allocator.json"

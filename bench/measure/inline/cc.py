@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bench.lib import Bar, command, in_turns, settle, show, used
 from bench.lib.models import refusing_mlp
+from bench.lib.turns import Used
 from tests.command import PASSPILOT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench.lib.turns import Used
 
 ROUNDS: Final = 25
 LIMIT: Final = 4.0

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bench.lib import STARTS, Bar, command, commands_in_turns, settle, show_rows, slowness
 from bench.lib.corpus import built
@@ -20,9 +21,6 @@ from bench.lib.instructions import instructions
 from bench.lib.models import refusing_mlp
 from passpilot.plugin.toolchain import llvm_plugin
 from tests.corpus.build import bindir
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ROUNDS: Final = 31
 LARGE: Final = "cmark-gfm"

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import statistics
 import sys
-from typing import TYPE_CHECKING
 
 from rich.progress import track
 
@@ -23,9 +22,7 @@ from passpilot.features.llvm.phases import HEADS
 from passpilot.passes.shipped.pipeline import MODULE
 from passpilot.plugin.errors import CompilationError
 from passpilot.training.rewards import code_bytes
-
-if TYPE_CHECKING:
-    from tests.corpus.programs import Program
+from tests.corpus.programs import Program
 
 
 def code_of(module: Module) -> bytes:

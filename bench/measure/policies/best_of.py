@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bench.lib import Bar, command, geometric_means, settle, show, used
 from bench.lib.corpus import built, code_size, part
 from tests.command import PASSPILOT
-
-if TYPE_CHECKING:
-    from tests.corpus.programs import Program
+from tests.corpus.programs import Program
 
 UNITS: Final = 6
 LIMIT: Final = 0.975

@@ -12,14 +12,12 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bench.lib import command, geometric_means, show
 from bench.lib.corpus import built, code_size, part
 from tests.command import PASSPILOT
-
-if TYPE_CHECKING:
-    from tests.corpus.programs import Program
+from tests.corpus.programs import Program
 
 FLAGS: Final = ("-Oz", "-flto", "-fPIE", "-w")
 LINK: Final = ("-fuse-ld=lld", "-Wl,--gc-sections", "-pie")

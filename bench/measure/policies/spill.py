@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bench.lib import Bar, command, geometric_means, require, settle, show
 from bench.lib.corpus import built, checked, part
 from passpilot.plugin.isolated import run_isolated_together
+from tests.corpus.programs import Program
 from tools.policies.units import outcome
-
-if TYPE_CHECKING:
-    from tests.corpus.programs import Program
 
 LIMIT: Final = 0.98
 DEADLINE: Final = 900.0

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bench.lib import Bar, command, geometric_means, settle, show
 from bench.lib.corpus import built, part
@@ -20,9 +20,7 @@ from bench.measure.policies.lto import LINK, linked, printed
 from passpilot.plugin import _core
 from passpilot.training.evaluation.unwind_check import check_unwind
 from tests.command import PASSPILOT
-
-if TYPE_CHECKING:
-    from tests.corpus.programs import Program
+from tests.corpus.programs import Program
 
 SECTIONS: Final = ("-ffunction-sections", "-fdata-sections", "-fPIE", "-w")
 BARS: Final = {"Oz": 0.945, "O2": 0.97}

@@ -17,14 +17,12 @@ is what `python -m bench.sweeps.runners` measures.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from bench.lib.command_line import command
 from bench.measure.runners.compilations import compilations, graph, scores
 from bench.measure.runners.decisions import decisions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PARTS: Final[dict[str, Callable[[], None]]] = {
     "decisions": decisions,

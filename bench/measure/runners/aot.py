@@ -13,11 +13,13 @@ import shutil
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+import onnx
 
 from bench.lib import Bar, command, in_turns, medians, ratio, settle, show
 from bench.lib.corpus import built
@@ -27,11 +29,6 @@ from passpilot import InlineAdvisor, Module, name_columns, optimize
 from passpilot.features.llvm.inline import FEATURES as INLINE
 from passpilot.plugin.toolchain import include_folder
 from tests.runners.aot.models import mlp
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import onnx
 
 ROUNDS: Final = 9
 CALLS: Final = 4000

@@ -13,10 +13,10 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bench.lib import ROOT, Bar, Used, command, in_turns, medians, ratio, settle, show
 from bench.lib.corpus import built
@@ -25,9 +25,6 @@ from passpilot.features.point import find_point
 from passpilot.runners.base import own_features
 from passpilot.runners.foreign.mlgo import Header
 from tests.command import PASSPILOT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 QUESTIONS: Final = 20_000
 POINT: Final = find_point("inline")

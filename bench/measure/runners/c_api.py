@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import ctypes
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bench.lib import Bar, command, in_turns, least, medians, ratio, settle, show
 from bench.lib.models import ahead_of_time
@@ -20,9 +21,6 @@ from bench.lib.native import Floor, c_library
 from passpilot.plugin.toolchain import c_library as passpilot_c
 from tests.plugin.native.c.client import CRunner
 from tests.runners.aot.models import mlp
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROUNDS: Final = 9
 CALLS: Final = 20_000

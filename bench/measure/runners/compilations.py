@@ -6,9 +6,10 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bench.lib import in_turns, least, models, peers, seconds, show
 from bench.lib.corpus import built
@@ -16,9 +17,6 @@ from passpilot import EvictAdvisor, Module, emit
 from passpilot.features.point import find_point
 from tests.command import PASSPILOT
 from tests.passes.allocation.allocated import optimized
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 ROUNDS: Final = 5
 PROGRAM: Final = "lz4"

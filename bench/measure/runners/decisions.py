@@ -15,19 +15,15 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from bench.lib import in_turns, models, peers, show
-from passpilot.features.point import find_point
+from passpilot.features.point import Point, find_point
 from passpilot.features.spec import TensorSpec
-from passpilot.runners.base import allocate, own_features
+from passpilot.runners.base import Runner, allocate, own_features
 from passpilot.runners.spec import make_runner
-
-if TYPE_CHECKING:
-    from passpilot.features.point import Point
-    from passpilot.runners.base import Runner
 
 ROUNDS: Final = 5
 SLICE: Final = 0.2

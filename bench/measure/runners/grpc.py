@@ -15,7 +15,7 @@ import tempfile
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bench.lib import Bar, command, in_turns, microseconds, settle, show
 from bench.lib.peers import first_line, null_policy, piped, process, streamed
@@ -24,11 +24,9 @@ from passpilot.runners.base import allocate
 from passpilot.runners.spec import make_runner
 
 import grpc  # isort: skip  (after passpilot, which sets its verbosity)
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from passpilot.runners.base import Runner
+from passpilot.runners.base import Runner
 
 ROUNDS: Final = 30
 QUESTIONS: Final = 100

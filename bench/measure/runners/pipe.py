@@ -12,18 +12,16 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bench.lib import Bar, command, in_turns, mean_microseconds, medians, ratio, settle
 from bench.lib.peers import null_policy, piped, process
 from passpilot.features.point import find_point
 from passpilot.runners.base import allocate
 from passpilot.runners.pipe import PipeRunner
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROUNDS: Final = 100
 QUESTIONS: Final = 500

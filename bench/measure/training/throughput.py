@@ -25,9 +25,10 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -36,6 +37,7 @@ from bench.lib import Bar, command, in_turns, medians, require, show
 from bench.lib.corpus import built, checked
 from passpilot.features.point import find_point
 from passpilot.plugin.toolchain import llvm_plugin
+from passpilot.runners.spec import RunnerLike
 from passpilot.training.by_reward.trials import TrialModule, Trials, measured
 from passpilot.training.data.matrix import Arrangement
 from passpilot.training.data.normalization import FeatureStatistics
@@ -47,11 +49,6 @@ from passpilot.training.machines.local import Machines
 from passpilot.training.rewards import code_bytes, find_measure
 from passpilot.training.task import Task
 from tests.command import PASSPILOT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from passpilot.runners.spec import RunnerLike
 
 LEAST: Final = 3.0
 CANDIDATES: Final = 4

@@ -22,16 +22,14 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bench.lib import Bar, command, geometric_means, read, require, show, write
 from bench.lib.corpus import code_size, exported
+from passpilot.training.corpus.layout import Corpus, CorpusProgram
 from tests.command import PASSPILOT
 from tests.corpus.build import build
 from tests.corpus.programs import all_programs
-
-if TYPE_CHECKING:
-    from passpilot.training.corpus.layout import Corpus, CorpusProgram
 
 LIMITS: Final = {"tuned/-Oz": 0.94, "tuned/outliner": 0.96, "objects": 0.92}
 SEARCHES: Final = {"search": (), "search-lto": ("--lto",), "search-object": ("--reward=object",)}

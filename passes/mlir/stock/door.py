@@ -12,30 +12,22 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from ctypes import c_bool, c_double, c_size_t
 from functools import cache
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, NoReturn
 
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.mlir.inline import CallSite
-from passpilot.passes.mlir.stock.messages import AdviseRequest, EndRequest, RunRequest
+from passpilot.passes.advisor import OnError
+from passpilot.passes.mlir.stock.messages import AdviseRequest, EndRequest, Reply, Request, RunRequest
 from passpilot.passes.point_advisor import PointAdvisor
-from passpilot.passes.python.registry import MLIR
+from passpilot.passes.python.registry import MLIR, PassDefinition
 from passpilot.passes.stock import advisors as loaded
-from passpilot.plugin.embedded import FILES, TEXT, end, load
-from passpilot.plugin.errors import InputError, PassError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import NoReturn
-
-    from passpilot.passes.advisor import OnError
-    from passpilot.passes.mlir.stock.messages import Reply, Request
-    from passpilot.passes.python.registry import PassDefinition
-    from passpilot.plugin._core import Advisor as Core
-    from passpilot.plugin.embedded import Tell, Teller
-    from passpilot.plugin.errors import PipelineError
+from passpilot.plugin._core import Advisor as Core
+from passpilot.plugin.embedded import FILES, TEXT, Tell, Teller, end, load
+from passpilot.plugin.errors import InputError, PassError, PipelineError, UsageError
 
 POINT: Final = "mlir-inline"
 

@@ -17,10 +17,10 @@ import warnings
 from collections import defaultdict
 from functools import partial
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passpilot.passes.mlir.pipeline import Pipeline
-from passpilot.passes.mlir.stock.messages import AdviseRequest, Reply, RunRequest
+from passpilot.passes.mlir.stock.messages import AdviseRequest, Message, Reply, Request, RunRequest
 from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.passes.stock.compilation import CompilationAdvisors
 from passpilot.plugin.errors import Error, PassError
@@ -28,10 +28,7 @@ from passpilot.plugin.failures import describe_exception
 from passpilot.plugin.interrupt import guard_exits, heeded
 from passpilot.plugin.load import load_file
 from passpilot.plugin.mlir.bindings import bindings
-
-if TYPE_CHECKING:
-    from passpilot.passes.mlir.stock.messages import Message, Request
-    from passpilot.plugin.mlir.diagnostics import Diagnostic
+from passpilot.plugin.mlir.diagnostics import Diagnostic
 
 NOWHERE = ("", 0, 0)
 

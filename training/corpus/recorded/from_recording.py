@@ -12,23 +12,21 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from passpilot.plugin.files import read_regular
 from passpilot.training.corpus.builder import CorpusDraft, UnitDraft
 from passpilot.training.corpus.elf import code_hash
 from passpilot.training.corpus.layout import CorpusProgram, UnitOrigin
-from passpilot.training.corpus.recorded.recording import RecordedMember, read_recording
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from passpilot.training.corpus.recorded.recording import (
-        RecordedItem,
-        RecordedLink,
-        RecordedUnit,
-        Recording,
-    )
+from passpilot.training.corpus.recorded.recording import (
+    RecordedItem,
+    RecordedLink,
+    RecordedMember,
+    RecordedUnit,
+    Recording,
+    read_recording,
+)
 
 PROBES: Final = re.compile(
     r"/CMakeFiles/([^/]+/)?CompilerId[^/]*/|/CMakeFiles/(CMakeScratch|CMakeTmp)/|/meson-private/|/conftest\b"

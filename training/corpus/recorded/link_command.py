@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.training.corpus.recorded.response_files import expanded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 COMPILING: Final = frozenset(
     (

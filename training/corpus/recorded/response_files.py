@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import codecs
 import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
 TYPE_CHECKING = False  # type checkers take it as true
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Final
 
 BLANKS: Final = " \t\r\n"
 
