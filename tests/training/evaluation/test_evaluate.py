@@ -41,7 +41,7 @@ def test_programs_come_one_after_the_other(tmp_path: Path, monkeypatch: pytest.M
     assert steps == [(count, 9) for count in range(1, 3 + 2 + 2 * 2 + 1)]
     assert not list((tmp_path / "temporary").iterdir())
     assert len(list((tmp_path / "cache").rglob("*.o"))) == 3
-    with pytest.raises(CompilationError, match="the end of the evaluation"):
+    with pytest.raises(CompilationError, match="since the evaluation has ended"):
         evaluation._commands.run(["true"], 1)
 
 

@@ -68,7 +68,7 @@ def test_stop_ends_what_runs_and_what_would() -> None:
     commands.stop()
     thread.join(30)
     assert codes == [-9]
-    with pytest.raises(CompilationError, match="the end of the evaluation"):
+    with pytest.raises(CompilationError, match="since the evaluation has ended"):
         commands.run(["true"], 1)
 
 

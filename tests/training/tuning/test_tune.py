@@ -133,7 +133,7 @@ def test_a_build_is_recorded_and_searched(tmp_path: Path, monkeypatch: pytest.Mo
         (("a.bc",), {"search": ["inlines"]}, "expected some of inline, pipeline"),
         (("a.bc",), {"lto": True}, "--lto: expected programs"),
         (("a.bc",), {"engine": "cloud"}, "--engine: expected local or ray, got 'cloud'"),
-        (("a.bc",), {"address": "auto"}, "--address: expected --engine=ray"),
+        (("a.bc",), {"address": "auto"}, "--address has no effect without --engine=ray"),
     ],
 )
 def test_wrong_arguments(sources: tuple[str, ...], keywords: dict[str, Any], told: str) -> None:
