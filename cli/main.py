@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import errno
 import gc
-import io
 import os
 import sys
 from importlib import import_module
@@ -47,13 +46,12 @@ EXAMPLE: Final = "passpilot opt in.bc -passes='default<Oz>' --inline=python:poli
 
 def run() -> NoReturn:
     """Be the command's process; a start makes many objects that stay, so the collector looks less often."""
-    from passpilot.plugin.interrupt import guard_exits, guard_imports
+    from passpilot.plugin.interrupt import guard_exits, guard_imports, guard_names
 
     gc.set_threshold(50_000)
     guard_imports()
     guard_exits()
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names need not be UTF-8
-        sys.stdout.reconfigure(errors="surrogateescape")
+    guard_names()
     sys.exit(main())
 
 

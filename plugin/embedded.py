@@ -23,8 +23,8 @@ from functools import wraps
 from typing import Any, Final, TypeAlias
 
 from passpilot.plugin.errors import Error
-from passpilot.plugin.failures import describe_exception, utf8
-from passpilot.plugin.interrupt import guard_exits
+from passpilot.plugin.failures import describe_exception, printable, utf8
+from passpilot.plugin.interrupt import guard_exits, guard_names
 from passpilot.plugin.load import load_file
 
 Tell: TypeAlias = Callable[[int, bytes, bytes, int, bytes, int, int], None]
@@ -50,7 +50,7 @@ class Teller:
 
     def __call__(self, kind: str, text: str, place: tuple[str, int, int] = ("", 0, 0)) -> None:
         """Pass a message of a kind: ``error``, ``warning``, or another that the library expects."""
-        data = utf8(text)
+        data = utf8(printable(text) if kind in ("error", "warning") else text)
         file, line, column = place
         self._tell(self._address, kind.encode(), data, len(data), os.fsencode(file), line, column)
 
@@ -118,8 +118,7 @@ def fill(address: int, tell: Tell, functions: Sequence[Function]) -> None:
     """Write C pointers to the functions into the struct at `address`; a function gets a teller first."""
     if not sys.orig_argv:  # the interpreter is the library's own
         guard_exits()
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names need not be UTF-8
-        sys.stdout.reconfigure(errors="surrogateescape")
+    guard_names()
     table = (c_void_p * len(functions)).from_address(address)
     for index, (function, result, arguments) in enumerate(functions):
         telling = _telling(function, 0 if result else None, tell)

@@ -13,6 +13,8 @@ TYPE_CHECKING = False  # type checkers take it as true
 
 _SECRET = re.compile(r"""(?<=[?&]token=)(?!@)[^&\s"']*[^&\s"':;,]""", re.IGNORECASE)
 
+_OF_REPR = re.compile(r"\\udc([89a-f][0-9a-f])")
+
 
 def headline(error: BaseException) -> str:
     """The exception's type and text on one line."""
@@ -50,15 +52,15 @@ def shown(text: str) -> str:
 
 def for_terminal(text: str) -> str:
     """The text for people: without tokens, with escapes such as ``\\x1b`` for what a terminal could obey."""
-    text = shown(text)
+    text = _OF_REPR.sub(r"\\x\1", shown(text))
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else _escape(c) for c in text)
 
 
 def printable(text: str) -> str:
-    """The text with escapes such as ``\\xff`` for bytes that are not UTF-8."""
-    return "".join(_escape(c) if "\ud800" <= c <= "\udfff" else c for c in text)
+    """The text with escapes such as ``\\xff`` for bytes that are not UTF-8, also those that `repr` shows."""
+    return _OF_REPR.sub(r"\\x\1", "".join(_escape(c) if "\ud800" <= c <= "\udfff" else c for c in text))
 
 
 def utf8(text: str) -> bytes:
@@ -67,6 +69,11 @@ def utf8(text: str) -> bytes:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return text.encode("utf-8", "backslashreplace")
+
+
+def decoded(text: bytes | bytearray) -> str:
+    """The text, with surrogate escapes for bytes that are not UTF-8."""
+    return text.decode("utf-8", "surrogateescape")
 
 
 def _escape(character: str) -> str:

@@ -59,7 +59,7 @@ def finished(child: subprocess.Popen[bytes], began: float, timeout: float = GENE
         pass
     else:
         raise AssertionError("a process was left behind")
-    return Done(child.returncode, out, err.decode(), time.monotonic() - began)
+    return Done(child.returncode, out, err.decode(errors="backslashreplace"), time.monotonic() - began)
 
 
 def run(*command: str | Path, cwd: Path, timeout: float = GENEROUS) -> Done:

@@ -16,7 +16,8 @@ from passpilot.features.mlir.structured import Operand, Structured, structured
 from passpilot.passes.asking import ASKED, advised
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.mlir.api import pass_
-from passpilot.plugin.errors import CompilationError
+from passpilot.passes.mlir.pipeline import run_pipeline
+from passpilot.plugin.errors import CompilationError, restated
 from passpilot.plugin.mlir.bindings import bindings, operations_in
 
 if TYPE_CHECKING:
@@ -138,10 +139,10 @@ def _release(second: Any) -> None:
 
 
 def _fuse_all(root: Operation) -> None:
-    mlir = bindings()
-    manager = mlir.passmanager.PassManager.parse(f"any({FUSION})", root.context)
     try:
-        manager.run(root)
-    except mlir.ir.MLIRError as error:
-        where = root.location
-        raise CompilationError(f"advised-fuse at {where}: expected MLIR to fuse, got: {error}") from error
+        run_pipeline(root, f"any({FUSION})")
+    except CompilationError as error:
+        got = str(error).removeprefix("--pass-pipeline: expected passes that succeed, got: ")
+        raise restated(
+            error, f"advised-fuse at {root.location}: expected MLIR to fuse, got: {got}"
+        ) from error

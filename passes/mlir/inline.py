@@ -21,8 +21,9 @@ from passpilot.passes.mlir.api import pass_
 from passpilot.passes.mlir.registered_calls import allow_calls, as_calls_of_func
 from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.mlir.bindings import UPSTREAM, bindings, text_of, upstream_copy
+from passpilot.plugin.mlir.bindings import UPSTREAM, bindings
 from passpilot.plugin.mlir.inliner import inliner
+from passpilot.plugin.mlir.source import text_of, upstream_copy
 
 if TYPE_CHECKING:
     from passpilot.plugin.mlir.protocols import Operation
@@ -103,7 +104,7 @@ class AdvisedInline:
         return errors
 
 
-def _replace(operation: Any, text: str) -> None:
+def _replace(operation: Any, text: bytes) -> None:
     """Replace the contents of a module by those of the module in a text."""
     new = bindings().ir.Module.parse(text, operation.context).operation
     body = operation.regions[0].blocks[0]

@@ -19,7 +19,7 @@ from passpilot.passes.mlir.text import Element, parse, refused
 from passpilot.passes.python.element import make_pass, raise_again
 from passpilot.passes.python.registry import MLIR, PassDefinition
 from passpilot.plugin.errors import CompilationError, InputError, PassError, PipelineError
-from passpilot.plugin.failures import describe_failure, did_you_mean
+from passpilot.plugin.failures import describe_failure, did_you_mean, printable
 from passpilot.plugin.interrupt import is_interrupt
 from passpilot.plugin.mlir import capi as mlir_capi
 from passpilot.plugin.mlir.bindings import bindings
@@ -85,6 +85,9 @@ class Pipeline:
     def __init__(self, text: str, context: Any) -> None:
         self._text, self._context = text, context
         element = parse(WHO, text)
+        if printable(element.name) != element.name:
+            message = "expected the name of an operation in UTF-8, which MLIR's Python bindings need"
+            raise refused(WHO, text, f"{message}, got {element.name}", element.start, _end(element))
         self.manager = bindings().passmanager.PassManager(element.name, context)
         self._kept: list[object] = []
         self._failures: list[_Failure] = []
@@ -92,7 +95,7 @@ class Pipeline:
         self._fill(mlir_capi.OpPassManager(self.manager), element.name, element.inner)
 
     def __str__(self) -> str:
-        return str(self.manager).strip()
+        return mlir_capi.pipeline_text(self.manager).strip()
 
     def run(
         self,
@@ -270,7 +273,7 @@ def _stop_if_erased(name: str, location: object, operation: Operation) -> None:
     except RuntimeError:
         message = "the pass has erased the operation that it runs on; erase it in a pass around it"
         line = f"passpilot: error: {_who(name, location)}: {message}\n"
-        os.write(2, line.encode("utf-8", "backslashreplace"))  # one write: several threads may end up here
+        os.write(2, printable(line).encode())  # one write: several threads may end up here
         os._exit(1)
 
 

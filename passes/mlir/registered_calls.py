@@ -100,7 +100,8 @@ def _operations_in(operation: Any) -> Iterator[Any]:
 
 
 def _name(function: Any) -> str:
-    return str(function.attributes["sym_name"].value)
+    """The name as in MLIR's text, where a byte that is not UTF-8 has an escape."""
+    return str(function.attributes["sym_name"]).strip('"')
 
 
 def _returns(function: Any, terminator: str) -> list[Any]:
@@ -127,7 +128,7 @@ def _disguise_call(call: Any, kind: CallKind, types: dict[Any, Any], known: dict
     if around is None or not isinstance(callee, ir.FlatSymbolRefAttr):
         return
     values = [value.type for value in call.operands], [value.type for value in call.results]
-    if types.get((around.parent, callee.value)) != values:
+    if types.get((around.parent, str(callee).lstrip("@").strip('"'))) != values:
         return
     kept = {name: value for name, value in call.attributes.items() if name != kind.callee}
     marks = {name: kept[name] for name in ("no_inline",) if name in kept}

@@ -52,10 +52,6 @@ def parse(who: str, text: str) -> Element:
     Raises:
         PipelineError: the text is not a pipeline; names `who` and shows the place.
     """
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise refused(who, ascii(text)[1:-1], "expected UTF-8", error.start, error.end) from None
     elements = _PipelineParser(who, text).elements()
     if len(elements) != 1 or elements[0].inner is None:
         message = "expected a pipeline with the operation it runs on around it, such as 'builtin.module(...)'"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from passpilot.plugin.errors import CompilationError
-from passpilot.plugin.mlir.bindings import UPSTREAM, bindings, upstream_copy
+from passpilot.plugin.mlir.bindings import UPSTREAM, bindings
 from passpilot.plugin.mlir.capi import translated
-from passpilot.plugin.mlir.diagnostics import Diagnostic
-from passpilot.plugin.mlir.place import place_of
+from passpilot.plugin.mlir.diagnostics import error_list
+from passpilot.plugin.mlir.source import upstream_copy
 
 if TYPE_CHECKING:
     from passpilot.plugin.mlir.protocols import Operation
@@ -25,19 +25,9 @@ def translate(module: Operation) -> str:
         InputError: upstream's bindings are not installed.
         CompilationError: the module has other dialects.
     """
-    errors: list[Diagnostic] = []
-
-    def keep(diagnostic: Any) -> bool:
-        errors.append(Diagnostic("error", *place_of(diagnostic.location), diagnostic.message))
-        return True
-
-    operation = module.operation if bindings().root == UPSTREAM else upstream_copy("LLVM IR", module)
-    context: Any = operation.context
-    handler = context.attach_diagnostic_handler(keep)
-    try:
+    operation: Any = module.operation if bindings().root == UPSTREAM else upstream_copy("LLVM IR", module)
+    with error_list(operation.context, lambda _: None) as errors:
         text = translated(operation)
-    finally:
-        handler.detach()
     if text is None:
         got = errors[0] if errors else "something else"
         raise CompilationError(f"LLVM IR: expected a module of the llvm dialect, got: {got}")

@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import install
@@ -178,31 +178,6 @@ def bindings_of(root: str) -> Bindings:
             return Bindings(root, import_module(f"{root}.ir"), import_module(f"{root}.passmanager"))
     except ImportError as error:
         raise InputError(f"{root}: expected MLIR's Python bindings, got: {error}; {_INSTALL}") from error
-
-
-def text_of(module: Any) -> str:
-    """The text of a module that loses nothing; other bindings read it."""
-    text: str = module.operation.get_asm(
-        enable_debug_info=True, print_generic_op_form=True, assume_verified=True
-    )
-    return text
-
-
-def upstream_copy(who: str, module: Any) -> Operation:
-    """A copy of a module of other bindings, as an operation of upstream's; it goes there as text.
-
-    Raises:
-        InputError: upstream's bindings are not installed, or cannot read the text.
-    """
-    upstream, text = bindings_of(UPSTREAM), text_of(module)
-    context = upstream.ir.Context()
-    context.allow_unregistered_dialects = True
-    try:
-        copy: Operation = upstream.ir.Module.parse(text, context).operation
-    except upstream.ir.MLIRError as error:
-        got = error.error_diagnostics[0].message
-        raise InputError(f"{who}: expected a module that MLIR {upstream.version} reads, got: {got}") from None
-    return copy
 
 
 class _NumpyOnUse(ModuleType):

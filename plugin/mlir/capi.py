@@ -13,6 +13,7 @@ from ctypes import c_char_p, c_void_p, py_object
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from passpilot.plugin.failures import decoded, utf8
 from passpilot.plugin.mlir.bindings import Bindings, bindings
 from passpilot.plugin.mlir.functions import (
     Callbacks,
@@ -22,7 +23,9 @@ from passpilot.plugin.mlir.functions import (
     Notify,
     Text,
     TextRef,
+    Visit,
     Write,
+    functions_of,
     pass_functions,
     translation_functions,
 )
@@ -51,7 +54,7 @@ class OpPassManager:
         with _standard_error() if "{" in text else contextlib.nullcontext(bytearray()) as captured:
             added, error = _added(self._address, text)
         if not added:
-            return f"{captured.decode('utf-8', 'replace')}{error}" or "it cannot be added"
+            return f"{decoded(captured)}{error}" or "it cannot be added"
         if captured:  # another thread wrote it
             os.write(2, captured)
         return ""
@@ -88,8 +91,39 @@ def signal_failure(pass_: int) -> None:
 
 def operation_at(address: int, mlir: Bindings | None = None) -> Operation:
     """The operation at an address, of the bindings in use or of others."""
-    create, name = _operations(mlir or bindings())
-    return create(_capsule_of(address, name, None))
+    mlir = mlir or bindings()
+    operation: Operation = mlir.ir.Operation._CAPICreate(_capsule_of(address, _capsules(mlir)[0], None))
+    return operation
+
+
+def parsed_file(path: str, context: Any) -> Any:
+    """The module in a file, whose name need not be UTF-8; None if there is none."""
+    address = pass_functions().mlirModuleCreateParseFromFile(pointer_of(context), _text(path))
+    if not address:
+        return None
+    mlir = bindings()
+    return mlir.ir.Module._CAPICreate(_capsule_of(address, _capsules(mlir)[1], None))
+
+
+def names_in(operation: Any) -> list[bytes]:
+    """The names of an operation and of all operations nested in it; the Python modules end the process at
+    a name that is not UTF-8.
+    """
+    library, names = pass_functions(), list[bytes]()
+
+    def see(address: int, _: int | None) -> int:
+        name = library.mlirIdentifierStr(library.mlirOperationGetName(address))
+        names.append(ctypes.string_at(name.data, name.length))
+        return 0
+
+    library.mlirOperationWalk(pointer_of(operation), Visit(see), None, 0)
+    return names
+
+
+def pipeline_text(manager: Any) -> str:
+    """The text of a Python pass manager."""
+    address = pass_functions().mlirPassManagerGetAsOpPassManager(pointer_of(manager))
+    return _printed(pass_functions().mlirPrintPassPipeline, address)[1]
 
 
 def translated(module: Any) -> str | None:
@@ -106,7 +140,7 @@ def translated(module: Any) -> str | None:
         text = library.LLVMPrintModuleToString(translation)
         library.LLVMDisposeModule(translation)
         try:
-            return ctypes.string_at(text).decode("utf-8", "surrogateescape")
+            return decoded(ctypes.string_at(text))
         finally:
             library.LLVMDisposeMessage(text)
     finally:
@@ -133,14 +167,12 @@ def handled(context: Any, handle: Callable[[int], bool]) -> Iterator[None]:
     raise. The handlers of the Python modules cannot be used when MLIR runs without the GIL: they make a
     Python object before they take the GIL.
     """
-    called = Handle(lambda diagnostic, _: handle(diagnostic))
-    identity = pass_functions().mlirContextAttachDiagnosticHandler(
-        pointer_of(context), called, None, Notify()
-    )
+    called, library = Handle(lambda diagnostic, _: handle(diagnostic)), functions_of(context)
+    identity = library.mlirContextAttachDiagnosticHandler(pointer_of(context), called, None, Notify())
     try:
         yield
     finally:
-        pass_functions().mlirContextDetachDiagnosticHandler(pointer_of(context), identity)
+        library.mlirContextDetachDiagnosticHandler(pointer_of(context), identity)
 
 
 class DiagnosticParts(NamedTuple):
@@ -155,9 +187,9 @@ class DiagnosticParts(NamedTuple):
     """The addresses of its notes."""
 
 
-def diagnostic_at(address: int) -> DiagnosticParts:
+def diagnostic_at(address: int, context: Any) -> DiagnosticParts:
     """The parts of the diagnostic at an address."""
-    library = pass_functions()
+    library = functions_of(context)
     location = library.mlirDiagnosticGetLocation(address)
     count = library.mlirDiagnosticGetNumNotes(address)
     return DiagnosticParts(
@@ -197,7 +229,7 @@ def _printed(function: Callable[..., object], *arguments: object) -> tuple[bool,
         parts.append(ctypes.string_at(part.data, part.length))
 
     result = bool(function(*arguments, Write(write), None))
-    return result, b"".join(parts).decode("utf-8", "replace")
+    return result, decoded(b"".join(parts))
 
 
 @cache
@@ -210,11 +242,11 @@ def _type_id(_: str) -> int:
 
 
 @cache
-def _operations(mlir: Bindings) -> tuple[Callable[[object], Operation], bytes]:
-    """The function that makes an operation from a capsule, and the name that the capsule must have."""
+def _capsules(mlir: Bindings) -> tuple[bytes, bytes]:
+    """The names that the capsules of an operation and of a module must have."""
     with mlir.ir.Context(), mlir.ir.Location.unknown():
         module = mlir.ir.Module.create()
-        return mlir.ir.Operation._CAPICreate, _name_of(module.operation._CAPIPtr)
+        return _name_of(module.operation._CAPIPtr), _name_of(module._CAPIPtr)
 
 
 def pointer_of(wrapper: Any) -> int:
@@ -225,7 +257,7 @@ def pointer_of(wrapper: Any) -> int:
 
 
 def _text(text: str) -> Text:
-    data = text.encode()
+    data = utf8(text)
     return Text(data, len(data))
 
 

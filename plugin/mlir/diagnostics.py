@@ -45,7 +45,7 @@ def diagnosed(context: Any, tell: Callable[[Diagnostic], bool]) -> Iterator[None
 
     def handle(diagnostic: int) -> bool:
         try:
-            return tell(_copied(diagnostic))
+            return tell(_copied(diagnostic, context))
         except BaseException as error:  # noqa: BLE001  (raised below)
             raised.append(error)
             return True
@@ -75,7 +75,8 @@ def error_list(context: Any, tell: Callable[[Diagnostic], None] | None) -> Itera
         yield errors
 
 
-def _copied(address: int) -> Diagnostic:
+def _copied(address: int, context: Any) -> Diagnostic:
     """A copy of a diagnostic; MLIR's own lives only during the callback."""
-    severity, location, message, notes = diagnostic_at(address)
-    return Diagnostic(_SEVERITIES[severity], *place_of(location), message, tuple(map(_copied, notes)))
+    severity, location, message, notes = diagnostic_at(address, context)
+    parts = tuple(_copied(note, context) for note in notes)
+    return Diagnostic(_SEVERITIES[severity], *place_of(location), message, parts)

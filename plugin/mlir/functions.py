@@ -12,7 +12,7 @@ from ctypes import CFUNCTYPE, POINTER, c_bool, c_char_p, c_int8, c_int64, c_size
 from functools import cache
 from typing import Any, Final, TypeAlias, TypeVar
 
-from passpilot.plugin.mlir.bindings import UPSTREAM, bindings, bindings_of
+from passpilot.plugin.mlir.bindings import ROOTS, UPSTREAM, bindings, bindings_of
 
 Signature: TypeAlias = tuple[Any, ...]
 """The type of the result, then those of the parameters."""
@@ -40,6 +40,7 @@ Notify = CFUNCTYPE(None, c_void_p)
 Initialize = CFUNCTYPE(c_int8, c_void_p, c_void_p)
 Clone = CFUNCTYPE(c_void_p, c_void_p)
 Handle = CFUNCTYPE(c_int8, c_void_p, c_void_p)
+Visit = CFUNCTYPE(ctypes.c_int, c_void_p, c_void_p)
 
 
 class Callbacks(ctypes.Structure):
@@ -64,6 +65,11 @@ PASSES: Final[dict[str, Signature]] = {
     "mlirDiagnosticPrint": (None, c_void_p, Write, c_void_p),
     "mlirDiagnosticGetNumNotes": (c_size_t, c_void_p),
     "mlirDiagnosticGetNote": (c_void_p, c_void_p, c_size_t),
+    "mlirIdentifierStr": (TextRef, c_void_p),
+    "mlirModuleCreateParseFromFile": (c_void_p, c_void_p, Text),
+    "mlirOperationGetName": (c_void_p, c_void_p),
+    "mlirOperationWalk": (None, c_void_p, Visit, c_void_p, ctypes.c_int),
+    "mlirPrintPassPipeline": (None, c_void_p, Write, c_void_p),
     "mlirLocationPrint": (None, c_void_p, Write, c_void_p),
     "mlirPassManagerCreateOnOperation": (c_void_p, c_void_p, Text),
     "mlirPassManagerDestroy": (None, c_void_p),
@@ -94,9 +100,15 @@ TRANSLATION: Final[dict[str, Signature]] = {
 
 
 @cache
-def pass_functions() -> ctypes.CDLL:
-    """The functions of `PASSES`."""
-    return _declared(ctypes.CDLL(str(bindings().capi)), PASSES)
+def pass_functions(root: str = "") -> ctypes.CDLL:
+    """The functions of `PASSES`, of the bindings in use or of those in the package `root`."""
+    return _declared(ctypes.CDLL(str((bindings_of(root) if root else bindings()).capi)), PASSES)
+
+
+def functions_of(wrapper: object) -> ctypes.CDLL:
+    """The functions of `PASSES` that belong to an object of any bindings."""
+    module = type(wrapper).__module__
+    return pass_functions(next((root for root in ROOTS if module.startswith(f"{root}.")), ""))
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import install
+from passpilot.plugin.failures import decoded, utf8
 from passpilot.plugin.mlir.bindings import UPSTREAM, bindings_of
 from passpilot.plugin.mlir.capi import operation_at, pointer_of
 from passpilot.plugin.toolchain import mlir_inliner
@@ -46,8 +47,8 @@ class Inliner:
         Returns the errors; an empty one if the session has failed.
         """
         told: list[str] = []
-        tell = _Tell(lambda text: told.append(text.decode("utf-8", "replace").partition("\n")[0]))
-        good = self._inline(pointer_of(root), session, marks, pipeline.encode(), iterations, tell)
+        tell = _Tell(lambda text: told.append(decoded(text).partition("\n")[0]))
+        good = self._inline(pointer_of(root), session, marks, utf8(pipeline), iterations, tell)
         return [] if good else told or [""]
 
     def operation(self, session: int, part: str) -> Operation | None:

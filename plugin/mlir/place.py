@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import StaleViewError
+from passpilot.plugin.failures import decoded
 
 if TYPE_CHECKING:
     from passpilot.plugin.mlir.protocols import Operation
@@ -34,8 +35,7 @@ def place_of(location: object) -> tuple[str, int, int]:
     found = _PLACE.search(str(location))
     if found is None:
         return "", 0, 0
-    file = _ESCAPE.sub(_unescaped, found[1].encode()).decode("utf-8", "surrogateescape")
-    return file, int(found[2]), int(found[3])
+    return decoded(_ESCAPE.sub(_unescaped, found[1].encode())), int(found[2]), int(found[3])
 
 
 def _unescaped(match: re.Match[bytes]) -> bytes:
@@ -47,6 +47,6 @@ def symbol_around(operation: Operation) -> str:
     around: Operation | None = operation
     while around is not None:
         if _SYMBOL in around.attributes:
-            return around.attributes[_SYMBOL].value
+            return decoded(around.attributes[_SYMBOL].value_bytes)
         around = around.parent
     return ""

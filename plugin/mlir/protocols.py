@@ -8,10 +8,10 @@ from typing import Literal, Protocol
 
 
 class Attribute(Protocol):
-    """An attribute; only some kinds have a `value`."""
+    """An attribute; only some kinds have a value."""
 
     @property
-    def value(self) -> str: ...
+    def value_bytes(self) -> bytes: ...
 
 
 class Location(Protocol):

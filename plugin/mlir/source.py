@@ -4,18 +4,26 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.failures import decoded, printable
+from passpilot.plugin.mlir.bindings import UPSTREAM, bindings_of
+from passpilot.plugin.mlir.capi import names_in, parsed_file
 from passpilot.plugin.mlir.diagnostics import Diagnostic, error_list
+from passpilot.plugin.mlir.protocols import Operation
 
 SPLIT: Final = b"// -----"
 """The line between two parts of an input, and of an output."""
 
 BYTECODE: Final = b"ML\xefR"
+_ESCAPED: Final = re.compile(rb"\\[89A-Fa-f][0-9A-Fa-f]|[\x80-\xff]")
+"""What text with a name that is not UTF-8 has."""
+
 ANONYMOUS: Final = "-"
 """MLIR's file name for text that it did not read from a file."""
 
@@ -40,15 +48,13 @@ class Source:
         Raises:
             InputError: the data is not a module.
         """
-        context.emit_error_diagnostics = True
         with error_list(context, tell) as errors:
-            try:
-                if self.whole:
-                    return mlir.ir.Module.parseFile(self.path, context)
-                return mlir.ir.Module.parse(self.data, context)
-            except mlir.ir.MLIRError as error:
-                got = f"{errors[0].message} ({self.place(errors[0])})" if errors else "something else"
-                raise InputError(f"{self.name}: expected a module of MLIR, got: {got}") from error
+            module = parsed_file(self.path, context) if self.whole else parsed(mlir, self.data, context)
+        if module is None:
+            got = f"{errors[0].message} ({self.place(errors[0])})" if errors else "something else"
+            raise InputError(f"{self.name}: expected a module of MLIR, got: {got}")
+        check_names(self.name, self.data, module)
+        return module
 
     def place(self, diagnostic: Diagnostic) -> str:
         """The place of a diagnostic as MLIR prints it, with this source's name."""
@@ -76,7 +82,55 @@ class Source:
         """All lines of text; none for bytecode."""
         if self.data.startswith(BYTECODE):
             return []
-        return self.data.decode("utf-8", "replace").split("\n")
+        return decoded(self.data).split("\n")
+
+
+def parsed(mlir: Any, data: bytes, context: Any) -> Any:
+    """The module in text or bytecode; None if there is none."""
+    context.emit_error_diagnostics = True  # the exception cannot have words that are not UTF-8
+    try:
+        return mlir.ir.Module.parse(data, context)
+    except mlir.ir.MLIRError:
+        return None
+
+
+def text_of(module: Any) -> bytes:
+    """The text of a module that loses nothing; other bindings read it."""
+    text: bytes = module.operation.get_asm(
+        binary=True, enable_debug_info=True, print_generic_op_form=True, assume_verified=True
+    )
+    return text
+
+
+def upstream_copy(who: str, module: Any) -> Operation:
+    """A copy of a module of other bindings, as an operation of upstream's; it goes there as text.
+
+    Raises:
+        InputError: upstream's bindings are not installed, or cannot read the text.
+    """
+    upstream, text = bindings_of(UPSTREAM), text_of(module)
+    context = upstream.ir.Context()
+    context.allow_unregistered_dialects = True
+    with error_list(context, lambda _: None) as errors:
+        copy = parsed(upstream, text, context)
+    if copy is None:
+        got = errors[0].message
+        raise InputError(f"{who}: expected a module that MLIR {upstream.version} reads, got: {got}")
+    operation: Operation = copy.operation
+    return operation
+
+
+def check_names(who: str, data: bytes, module: Any) -> None:
+    """Refuse a module that MLIR's Python bindings cannot show.
+
+    Raises:
+        InputError: the name of an operation is not UTF-8.
+    """
+    if module.context.allow_unregistered_dialects and (data.startswith(BYTECODE) or _ESCAPED.search(data)):
+        for name in map(decoded, names_in(module)):
+            if printable(name) != name:
+                message = "expected names of operations in UTF-8, which MLIR's Python bindings need"
+                raise InputError(f"{who}: {message}, got {name}; rename it")
 
 
 def read_sources(path: str, *, split: bool) -> list[Source]:
@@ -86,14 +140,11 @@ def read_sources(path: str, *, split: bool) -> list[Source]:
         InputError: it cannot be read.
     """
     try:
-        path.encode()
         if path == "-":
             data = sys.stdin.buffer.read()
         else:
             with open(path, "rb") as file:
                 data = file.read()
-    except UnicodeEncodeError as error:
-        raise InputError(f"{path!r}: expected a name in UTF-8; rename it") from error
     except OSError as error:
         raise InputError(f"{path}: expected a file that can be read, got: {error.strerror}") from error
     if not split:

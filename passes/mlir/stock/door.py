@@ -28,6 +28,7 @@ from passpilot.passes.stock import advisors as loaded
 from passpilot.plugin._core import Advisor as Core
 from passpilot.plugin.embedded import FILES, TEXT, Tell, Teller, end, load
 from passpilot.plugin.errors import InputError, PassError, PipelineError, UsageError
+from passpilot.plugin.failures import decoded
 
 POINT: Final = "mlir-inline"
 
@@ -86,7 +87,7 @@ def _load(tell: Teller, files: bytes) -> None:
 
 
 def _find(tell: Teller, names: bytes) -> None:
-    for name in names.decode().split():
+    for name in os.fsdecode(names).split():
         if definition := MLIR.find(name):
             _tell_pass(tell, definition)
 
@@ -99,7 +100,7 @@ def _check(tell: Teller, name: bytes, options: bytes) -> None:  # noqa: ARG001
     from passpilot.passes.mlir.text import refused
     from passpilot.passes.python.element import make_pass
 
-    definition, text = _definition(name.decode()), os.fsdecode(options)
+    definition, text = _definition(os.fsdecode(name)), os.fsdecode(options)
 
     def error(message: str, start: int, end: int) -> PipelineError:
         return refused(f"pass {definition.name}: options", text, message, start, end)
@@ -110,10 +111,11 @@ def _check(tell: Teller, name: bytes, options: bytes) -> None:  # noqa: ARG001
 def _run(
     tell: Teller, compilation: int, operation: bytes, name: bytes, options: bytes, text: bytes, inside: bool
 ) -> None:
-    element = f"{name.decode()}{{{os.fsdecode(options)}}}"
-    answer = _asked(tell, RunRequest(compilation, operation.decode(), name.decode(), element, inside), text)
+    called, anchor = os.fsdecode(name), os.fsdecode(operation)
+    element = f"{called}{{{os.fsdecode(options)}}}"
+    answer = _asked(tell, RunRequest(compilation, anchor, called, element, inside), text)
     if answer.text:
-        tell("result", answer.text.decode("utf-8", "surrogateescape"))
+        tell("result", decoded(answer.text))
 
 
 def _advise(

@@ -25,10 +25,11 @@ from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.passes.stock.compilation import CompilationAdvisors
 from passpilot.plugin.errors import Error, PassError
 from passpilot.plugin.failures import describe_exception
-from passpilot.plugin.interrupt import guard_exits, heeded
+from passpilot.plugin.interrupt import guard_exits, guard_names, heeded
 from passpilot.plugin.load import load_file
 from passpilot.plugin.mlir.bindings import bindings
-from passpilot.plugin.mlir.diagnostics import Diagnostic
+from passpilot.plugin.mlir.diagnostics import Diagnostic, error_list
+from passpilot.plugin.mlir.source import check_names, parsed
 
 NOWHERE = ("", 0, 0)
 
@@ -75,7 +76,8 @@ class PassWorker:
     def _run(self, request: RunRequest, text: bytes, messages: list[Message]) -> bytes:
         """The new text of the operation; empty if it has not changed."""
         whole = self._parsed(request, text)
-        operation = whole.regions[0].blocks[0].operations[0].operation if request.inside else whole
+        is_whole = request.operation == "builtin.module" and not request.inside
+        operation = whole if is_whole else whole.regions[0].blocks[0].operations[0].operation
         before = _printed(operation, alone=request.inside)
         pipeline = self._pipeline(f"{request.operation}({request.element})")
         advisors = self._advisors[request.compilation]
@@ -95,13 +97,15 @@ class PassWorker:
         return self._pipelines[text]
 
     def _parsed(self, request: RunRequest, text: bytes) -> Any:
-        mlir = self._mlir
-        try:
-            return mlir.ir.Operation.parse(text.decode("utf-8", "surrogateescape"), context=self._context)
-        except mlir.ir.MLIRError as error:
-            got = error.error_diagnostics[0].message
-            message = f"expected what MLIR of {mlir.root} {mlir.version} reads, got: {got}"
-            raise PassError(f"pass {request.name}: {message}") from None
+        """The module in the text, or around it."""
+        mlir, who = self._mlir, f"pass {request.name}"
+        with error_list(self._context, lambda _: None) as errors:
+            module = parsed(mlir, text, self._context)
+        if module is None:
+            message = f"expected what MLIR of {mlir.root} {mlir.version} reads, got: {errors[0].message}"
+            raise PassError(f"{who}: {message}")
+        check_names(who, text, module)
+        return module.operation
 
 
 def _tell(messages: list[Message], diagnostic: Diagnostic) -> None:
@@ -127,6 +131,7 @@ def _printed(operation: Any, *, alone: bool) -> bytes:
 def main(descriptor: str, *files: str) -> None:
     """Answer requests until the connection is closed."""
     guard_exits()
+    guard_names()
     for number in heeded(signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)  # Ctrl-C ends the tool, too
     threading.Thread(target=_end_with, args=(int(descriptor),), daemon=True).start()

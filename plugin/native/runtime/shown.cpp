@@ -67,11 +67,12 @@ std::string shown(std::string_view Text) {
       continue;
     }
     char Escape[16];
+    const bool IsByte = C >= 0xDC80 && C < 0xDD00; // that is no UTF-8
     std::snprintf(Escape, sizeof Escape,
-                  C < 0x100     ? "\\x%02x"
-                  : C < 0x10000 ? "\\u%04x"
-                                : "\\U%08x",
-                  C);
+                  C < 0x100 || IsByte ? "\\x%02x"
+                  : C < 0x10000       ? "\\u%04x"
+                                      : "\\U%08x",
+                  IsByte ? C & 0xFF : C);
     Safe += C == '\t' ? "\\t" : C == '\r' ? "\\r" : Escape;
   }
   return Safe;

@@ -127,9 +127,19 @@ def test_depth_is_limited_and_no_trouble_before() -> None:
             ours("any(" * depth + "cse" + ")" * depth)
 
 
-@pytest.mark.parametrize("text", ["builtin.module(\udcff)", "builtin.module(cse{\ud800=1})"])
-def test_texts_that_are_no_text(text: str) -> None:
-    with pytest.raises(PipelineError, match=r"--pass-pipeline at column \d+: expected UTF-8"):
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("builtin.module(\udcff)", "column 16: pass \udcff: expected a pass of MLIR's or one in Python"),
+        (
+            "builtin.module(cse{\ud800=1})",
+            "column 16: pass cse: expected what MLIR takes, got: no such",
+        ),
+        ("\udcff(cse)", "column 1: expected the name of an operation in UTF-8, which MLIR's Python bindings"),
+    ],
+)
+def test_names_that_are_not_utf_8(text: str, told: str) -> None:
+    with pytest.raises(PipelineError, match=f"--pass-pipeline at {told}"):
         ours(text)
 
 
