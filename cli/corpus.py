@@ -45,6 +45,11 @@ SOURCES: Final = {
 }
 """The options of `corpus extract` that say where modules are, with their values and help."""
 
+ROOT: Final = (
+    "a recording's modules are named by their paths in DIR; with\n--params, paths are relative to DIR; "
+    "with --compile-commands,\nresponse files may be in DIR, too"
+)
+
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code, which is 1 if `verify` finds broken units.
@@ -86,8 +91,7 @@ def make_parser() -> Parser:
         for name, (value, text) in SOURCES.items():
             extract.option(name, default="", metavar=value, help=text)
     extract.option("o", dest="output", required=True, metavar="CORPUS", help="the folder to make")
-    root = "a recording's modules are named by their paths in DIR; with\n--params, paths are relative to DIR"
-    extract.option("root", default="", metavar="DIR", help=root)
+    extract.option("root", default="", metavar="DIR", help=ROOT)
     starts = "only units with an argument that begins so"
     extract.option("filter", dest="pattern", default="", metavar="REGEX", help=starts)
     words = "arguments of clang -cc1 for all modules, with --bitcode and --thinlto"
@@ -186,7 +190,7 @@ def _draft(
     drafts: dict[str, Callable[[], CorpusDraft]] = {
         "recording": lambda: draft_recording(place, os.path.abspath(root) if root else ""),
         "compile-commands": lambda: draft_commands(
-            place, scratch, jobs, [row.name for row in options_of("cc")]
+            place, scratch, jobs, [row.name for row in options_of("cc")], root
         ),
         "objects": lambda: draft_objects(place),
         "params": lambda: draft_params(place, root or os.curdir),

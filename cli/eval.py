@@ -82,6 +82,7 @@ def make_parser() -> Parser:
     )
     add = parser.option
     add("corpus", required=True, metavar="DIR", help="the corpus, made by passpilot corpus")
+    add("root", default="", metavar="DIR", help="links may read files below DIR, not only of the corpus")
     add("policy", action="append", default=[], metavar="POLICY", help="what is evaluated; may be repeated")
     baselines = "what it is compared with (-Oz,-Os,-O2,-Oz+outline); the first is the reference"
     add("baselines", default="", metavar="LEVEL,...", help=baselines)

@@ -35,6 +35,7 @@ def evaluate(
     *,
     baselines: Sequence[str] = BASELINES,
     program: Sequence[str] = (),
+    root: str = "",
     output: str = "",
     resume: bool = False,
     jobs: int = 0,
@@ -57,6 +58,7 @@ def evaluate(
         policies: texts such as ``onnx:m.onnx``, ``decisions:{program}.decisions``, ``best-of:4``, ``@oz``.
         baselines: levels such as ``-Oz`` or ``-Oz+outline``; the first is the reference.
         program: the names of the programs, if not all.
+        root: links may read files below this folder, not only of the corpus.
         output: the file of the result as JSON, which is written after every program.
         resume: take finished programs from `output`.
         jobs: compilations at once; 0 for as many as processors.
@@ -79,7 +81,7 @@ def evaluate(
     check_names(competitors)
     cache = CompileCache("") if no_cache else CompileCache.of_user()
     plan = EvaluationPlan(competitors, jobs, rounds, runs, not no_logs, run_deadline, deadline)
-    evaluation = Evaluation(plan, Corpus.read(corpus), program, cache)
+    evaluation = Evaluation(plan, Corpus.read(corpus, root), program, cache)
     result = evaluation.new_result([level.name for level in levels])
     evaluation.run(result, step, done, output, resume=resume)
     return result

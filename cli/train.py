@@ -155,6 +155,8 @@ def _add_modules(parser: Parser, name: str) -> None:
     flips = "flip the teacher's inlining decisions in N compilations of every program (--corpus)"
     add("flips", type=count_of("flips"), default=0, metavar="N", help=flips)
     add("seconds", type=SECONDS, default=1e6, metavar="S", help="with --flips, the time for a program")
+    root = "with --flips, links may read files below DIR, not only of the corpus"
+    add("root", default="", metavar="DIR", help=root)
     reward = f"what the best teacher makes smallest: {', '.join(REWARDS)} (native-size)"
     add("reward", default="native-size", metavar="REWARD", help=reward)
     at = "another pipeline, such as vectorizer-start=advised-unroll; may be repeated"

@@ -91,6 +91,7 @@ def make_parser() -> Parser:
     add, count = parser.option, count_of("compilations")
     parser.add_argument("modules", nargs="*", metavar="IN", help="a .ll or .bc file, not yet optimized")
     add("corpus", default="", metavar="DIR", help="search the programs of a corpus, by their linked size")
+    add("root", default="", metavar="DIR", help="links may read files below DIR, not only of the corpus")
     add("program", action="append", default=[], metavar="NAME", help="only this program; may be repeated")
     pipeline = "textual pipeline (default<Oz>; a program's own level)"
     add("passes", default="", metavar="PIPELINE", help=pipeline)

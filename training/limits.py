@@ -7,7 +7,6 @@ that debug information names. So agents have only the targets that the service n
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin import _core
@@ -18,15 +17,17 @@ if TYPE_CHECKING:
 
     from passpilot.training.compiler_pb2 import Start
 
-_NAME: Final = re.compile(r"[\w.-]+")
-
-FILE_PASSES: Final = frozenset(
-    ("function-import", "insert-gcov-profiling", "memprof-use", "rewrite-symbols", "sample-profile")
-)
-"""LLVM's passes that read or write a file that the module, the pipeline or an option of LLVM names."""
-
-FILE_PREFIXES: Final = ("dot-", "view-")
-"""How the names of passes begin that write graphs into files; `view-` also starts a program."""
+AGENTS_PASSES: Final = frozenset((
+    "default", "thinlto-pre-link", "thinlto", "lto-pre-link", "lto", "devirt", "repeat", "require",
+    "invalidate", "coro-cond", "alloc-token", "annotation-remarks", "annotation2metadata",
+    "canonicalize-aliases", "cg-profile", "coro-annotation-elide", "coro-cleanup", "coro-early",
+    "coro-elide", "coro-split", "cross-dso-cfi", "ee-instrument", "expand-variadics",
+    "extra-simple-loop-unswitch-passes", "forceattrs", "globalsplit", "inject-tli-mappings",
+    "lowertypetests", "memprof-remove-attributes", "move-auto-init", "name-anon-globals",
+    "norecurse-lto-inference", "openmp-opt", "openmp-opt-cgscc", "pgo-icall-prom",
+    "simplify-type-tests", "transform-warning", "verify", "wholeprogramdevirt",
+))  # fmt: skip
+"""What agents may name beside the passes of decision files: LLVM's pipelines, and what these have in them."""
 
 
 def refuse_assembly_files() -> None:
@@ -53,13 +54,12 @@ def check_target(triple: str, targets: Sequence[str]) -> None:
 
 
 def check_passes(start: Start) -> None:
-    """Refuse pipelines with passes that read or write files.
+    """Refuse pipelines with passes that are not known to read, write, load and print nothing.
 
     Raises:
         InputError: the start has such a pipeline.
     """
-    for text in (start.pipeline, *start.at.values()):
-        for name in _NAME.findall(text):
-            if name in FILE_PASSES or name.startswith(FILE_PREFIXES):
-                msg = f"pipeline: expected passes that use no files, got {name}"
-                raise InputError(f"{msg}; start the service with --allow-files to permit it")
+    others = [name for text in (start.pipeline, *start.at.values()) for name in _core.other_passes(text)]
+    if got := ", ".join(f"{name:.40}" for name in dict.fromkeys(others) if name not in AGENTS_PASSES):
+        msg = f"pipeline: expected optimization passes of LLVM's, or passes of a --load file, got {got}"
+        raise InputError(f"{msg}; start the service with --allow-files to permit all passes")

@@ -133,7 +133,7 @@ def test_a_program_that_hangs_and_a_link_that_fails(small: Path) -> None:
 
 
 def test_a_driver_that_hangs(small: Path) -> None:
-    loop = small.parent / "loop.o"
+    loop = small / "loop.o"
     source = small.parent / "loop.c"
     source.write_text('__attribute__((constructor)) static void forever(void) { for (;;) __asm__(""); }')
     stock.run("clang", "-c", source, "-o", loop)
@@ -165,8 +165,8 @@ def test_resume_takes_what_is_done_and_repeats_what_failed(small: Path) -> None:
 def test_an_interrupt_keeps_the_finished_programs(small: Path) -> None:
     loop = small.parent / "loop.c"
     loop.write_text('__attribute__((constructor)) static void forever(void) { for (;;) __asm__(""); }')
-    stock.run("clang", "-c", loop, "-o", small.parent / "loop.o")
-    change(small, "shout", foreign=[str(small.parent / "loop.o")])
+    stock.run("clang", "-c", loop, "-o", small / "loop.o")
+    change(small, "shout", foreign=[str(small / "loop.o")])
     path = small.parent / "r.json"
     command: list[str | Path] = [
         PASSPILOT,
@@ -200,8 +200,8 @@ def test_a_killed_evaluation_leaves_no_program_behind(small: Path) -> None:
           rename("pid.new", "pid");
           for (;;) pause();
         }""")
-    stock.run("clang", "-c", source, "-o", small.parent / "loop.o")
-    change(small, "count", foreign=[str(small.parent / "loop.o")], runs=[{"directory": str(small.parent)}])
+    stock.run("clang", "-c", source, "-o", small / "loop.o")
+    change(small, "count", foreign=[str(small / "loop.o")], runs=[{"directory": str(small.parent)}])
     command: list[str | Path] = [PASSPILOT, "eval", f"--corpus={small}", "--rounds=0", "--baselines=-Oz"]
     with started(*command, cwd=small.parent) as child:
         began = time.monotonic()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator
 from functools import partial
@@ -13,12 +14,16 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
+import passpilot
+from passpilot.passes.python.names import llvm_names
+from passpilot.plugin import _core
 from passpilot.plugin.errors import CompilationError, InputError, PeerError
+from passpilot.training.compiler_pb2 import Start
 from passpilot.training.episode import CompilerClient
-from passpilot.training.limits import FILE_PASSES, FILE_PREFIXES
-from tests import stock
-from tests.command import GENEROUS, PASSPILOT, refused
+from passpilot.training.limits import AGENTS_PASSES, check_passes
+from tests.command import GENEROUS, OPT, PASSPILOT, files_in, refused, run
 from tests.training.serving import Service, first_line, served
+from tests.training.tuning.test_decision_file import CALLS
 
 CODE = b"define i32 @f() { ret i32 1 }"
 INCBIN = r'".incbin \22{}\22"'
@@ -92,7 +97,9 @@ def test_passes_that_use_files_are_refused(pipeline: str, service: Service) -> N
     with service.client() as client:
         asked = {"pipeline": pipeline}, {"pipeline": "default<O2>", "at": {"pipeline-start": pipeline}}
         for each in asked:
-            with pytest.raises(InputError, match=r"expected passes that use no files, got .*--allow-files"):
+            with pytest.raises(
+                InputError, match=r"optimization passes of LLVM's, .* got [a-z-]+; .*--allow-files"
+            ):
                 client.reset(CODE, point="inline", **each)
 
 
@@ -133,12 +140,56 @@ def test_agents_have_the_targets_that_are_named(service: Service, tmp_path: Path
         assert b"the secret" in compiled
 
 
-def test_they_are_llvms_passes() -> None:
-    names = {
-        line.strip().partition("<")[0] for line in stock.run("opt", "--print-passes").decode().splitlines()
-    }
-    assert names >= FILE_PASSES
-    assert all(any(name.startswith(prefix) for name in names) for prefix in FILE_PREFIXES)
+GRAMMAR = {"devirt", "repeat", "require", "invalidate", "coro-cond"}
+PIPELINES_OF_LLVM = {"default", "thinlto-pre-link", "thinlto", "lto-pre-link", "lto"}
+WORDS = re.compile(
+    "print|view|dot|dump|profile-|instrprof|gcov|sample|import|rewrite|embed|debugify|trigger|internalize"
+    "|pgo-(?!icall)|memprof-(?!remove)|extract|vocab"
+)
+"""In the names of LLVM's passes that read, write, run or print, and of those that end a process."""
+
+
+def refusal(name: str) -> str:
+    """What is said of a pass; empty if agents may name it."""
+    try:
+        check_passes(Start(pipeline=f"function({name}<x>)", at={"x": name}))
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def test_every_pass_of_llvm_is_harmless_or_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The registry of the installed LLVM; what may run, runs here."""
+    monkeypatch.chdir(tmp_path)
+    told = {name: refusal(name) for name in llvm_names()}
+    assert all(f" --load file, got {name}; start the service" in line for name, line in told.items() if line)
+    listed = {name for name, line in told.items() if not line}
+    assert listed - GRAMMAR <= AGENTS_PASSES | {*_core.permitted_passes()}
+    assert llvm_names() >= AGENTS_PASSES - GRAMMAR
+    assert [name for name in listed if WORDS.search(name)] == []
+    assert len(llvm_names() - listed) > 200
+    for name in sorted(listed - GRAMMAR - PIPELINES_OF_LLVM):
+        passpilot.optimize(passpilot.Module(CALLS.encode()), name)
+    assert files_in(tmp_path) == []
+    assert capfd.readouterr() == ("", "")
+
+
+def test_llvms_own_pipelines_may_be_spelled_out(tmp_path: Path) -> None:
+    (tmp_path / "a.ll").write_bytes(CODE)
+    for name in sorted(PIPELINES_OF_LLVM):
+        for level in ("O0", "Os", "O3"):
+            words = ("-print-pipeline-passes", f"-passes={name}<{level}>", "-disable-output", "a.ll")
+            check_passes(Start(pipeline=run(OPT, *words, cwd=tmp_path).out.decode().strip()))
+
+
+def test_all_refused_passes_are_named() -> None:
+    start = Start(
+        pipeline="default<O2>,function(dot-cfg,sroa,view-cfg)", at={"x": "memprof-use<profile-filename=x>"}
+    )
+    with pytest.raises(InputError, match="got dot-cfg, view-cfg, memprof-use; start the service"):
+        check_passes(start)
 
 
 def test_files_may_be_allowed(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Final
 
 import pytest
 
@@ -21,7 +20,6 @@ from passpilot.plugin.errors import AdviceError, CompilationError, InputError, P
 from passpilot.runners.remote import wire
 from passpilot.training.compiler_pb2 import Start
 from passpilot.training.compiler_service import ServedFolder
-from passpilot.training.limits import check_passes
 from passpilot.training.messages import LENGTH, default_start, failure, points_of
 from passpilot.training.pool import MessageReader, Pool, WorkerOptions, launch, obituary
 from passpilot.training.scratch import ScratchFolder, remove_left_overs
@@ -83,22 +81,6 @@ def test_a_service_without_a_folder() -> None:
         ServedFolder(None).read("a")
     with pytest.raises(InputError, match="--corpus: expected a folder, got /none"):
         ServedFolder("/none")
-
-
-USING_FILES: Final = (
-    "function-import", "insert-gcov-profiling", "memprof-use", "rewrite-symbols", "sample-profile", "dot-cfg",
-    "view-callgraph",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("name", USING_FILES)
-def test_every_pass_that_uses_files_is_refused(name: str) -> None:
-    for start in (Start(pipeline=f"function(sroa),{name}<x>"), Start(pipeline="a", at={"x": "b", "y": name})):
-        with pytest.raises(
-            InputError, match=f"pipeline: expected passes that use no files, got {name}; start"
-        ):
-            check_passes(start)
-    check_passes(Start(pipeline=f"my{name},my-{name}<x>"))
 
 
 def test_failures_are_one_line_of_a_known_kind() -> None:

@@ -83,11 +83,17 @@ _LINK: Final = re.compile(
       |--section-start.*|--image-base.*|--warn-[\w-]+|--fatal-warnings|--push-state|--pop-state|--demangle|--relax
       |--pie|--gnu-unique|--emit-relocs|-[qxXnNdgm]|-d[cp]|--discard-[\w-]+|--no-[\w-]+|--color-diagnostics.*
       |--compress-debug-sections.*|-melf\w+|--unresolved-symbols.*|--keep-[\w-]+|--pack-dyn-relocs.*|--threads.*
-      |--nmagic|--omagic|--(common|max)-page-size.*|--error-limit.*|--copy-dt-needed-entries|--gdb-index)
+      |--nmagic|--omagic|--(common|max)-page-size.*|--error-limit.*|--copy-dt-needed-entries|--gdb-index|--whole-archive)
     """,
     re.VERBOSE | re.ASCII | re.DOTALL,
 )
 """Arguments of a link by clang's driver: flags, and the values and files behind them."""
+
+
+def _parts(word: str) -> list[str]:
+    """The arguments that the linker gets by `-Wl,A,B`, as `-Wl,A` and `-Wl,B`; any other word itself."""
+    return [f"-Wl,{part}" for part in word.split(",")[1:]] if word.startswith("-Wl,") else [word]
+
 
 _EMBEDS: Final = re.compile(r"-lto-embed-bitcode=[\w-]+")
 _FILE: Final = re.compile(r"[^-@].*", re.DOTALL)
@@ -125,7 +131,7 @@ class Carried:
     def program(self, program: CorpusProgram) -> CorpusProgram:
         """The program with what a corpus may carry of its link; foreign inputs are files and no flags."""
         foreign = [word for word in program.foreign if _FILE.fullmatch(word)]
-        arguments = [word for word in program.arguments if _LINK.fullmatch(word)]
+        arguments = [word for word in program.arguments if all(map(_LINK.fullmatch, _parts(word)))]
         for word in (*program.foreign, *program.arguments):
             if word not in foreign and word not in arguments:
                 self._dropped[word.partition("=")[0]] = None

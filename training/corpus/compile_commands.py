@@ -2,6 +2,8 @@
 """Corpora of a `compile_commands.json`, as CMake, ninja and bear write it.
 
 An object with embedded bitcode is taken as it is; otherwise clang's front end compiles the source again.
+Sources and their includes may be anywhere; response files are in the folder of the database, or in one
+that the user names. Commands load no code.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from passpilot.plugin.errors import CompilationError, InputError
-from passpilot.plugin.files import read_regular, write_file
+from passpilot.plugin.files import is_below, read_regular, write_file
 from passpilot.plugin.records import read_json, typed_record
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.arguments import value_of
@@ -25,9 +27,13 @@ from passpilot.training.corpus.builder import CorpusDraft, UnitDraft
 from passpilot.training.corpus.embedded import draft_embedded, inside
 from passpilot.training.corpus.front_end import FrontEnd
 from passpilot.training.corpus.layout import UnitOrigin
+from passpilot.training.corpus.recorded.response_files import expanded
 
 COMPILERS: Final = ("clang", "clang++", "cc", "c++", "gcc", "g++")
 """How compilers' names end, without their versions."""
+
+LOADING: Final = ("-load", "-fpass-plugin=", "-plugin", "-add-plugin")
+"""How the arguments of `clang -cc1` begin that load or run code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,30 +106,35 @@ def _command(value: object, where: str, folder: str) -> CompileCommand:
     )
 
 
-def draft_commands(file: str, scratch: Path, jobs: int, options: Sequence[str] = ()) -> CorpusDraft:
+def draft_commands(
+    file: str, scratch: Path, jobs: int, options: Sequence[str] = (), root: str = ""
+) -> CorpusDraft:
     """A draft of all sources that the commands compile, named by objects; `scratch` is for their bitcode.
 
-    `options` are those of `passpilot cc`, which clang does not know.
+    `options` are those of `passpilot cc`, which clang does not know. Response files may be below `root`, too.
 
     Raises:
         InputError: the file is wrong, or there is no clang.
     """
     commands = read_commands(file)
+    roots = [os.path.dirname(os.path.abspath(file)), os.path.dirname(os.path.realpath(file)), root]
     kept = {command.output or command.source: command for command in commands}
     base = os.path.commonpath([command.directory for command in commands]) if commands else "/"
-    rows = [(inside(os.path.relpath(place, base)), command) for place, command in kept.items()]
+    names = [inside(os.path.relpath(place, base)) for place in kept]
     with ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0))) as pool:
-        places = (scratch / str(number) for number in range(len(rows)))
-        drafts = list(pool.map(lambda place, row: _draft(place, row[0], row[1], options), places, rows))
+        places = (scratch / str(number) for number in range(len(kept)))
+        drafts = list(pool.map(partial(_draft, options=options, roots=roots), places, names, kept.values()))
     units = {unit.name: unit for draft in drafts for unit in draft.units}
     return CorpusDraft(list(units.values()), problems=[line for draft in drafts for line in draft.problems])
 
 
-def _draft(scratch: Path, name: str, command: CompileCommand, options: Sequence[str]) -> CorpusDraft:
+def _draft(
+    scratch: Path, name: str, command: CompileCommand, options: Sequence[str], roots: Sequence[str]
+) -> CorpusDraft:
     if _has_bitcode(command.output):
         return draft_embedded([(name, Path(command.output))], command.directory)
     try:
-        return CorpusDraft(_units(scratch, name, command, options))
+        return CorpusDraft(_units(scratch, name, command, options, roots))
     except CompilationError as error:
         return CorpusDraft([], problems=[f"{name}: {error}"])
 
@@ -135,16 +146,20 @@ def _has_bitcode(output: str) -> bool:
         return False
 
 
-def _units(scratch: Path, name: str, command: CompileCommand, options: Sequence[str]) -> list[UnitDraft]:
+def _units(
+    scratch: Path, name: str, command: CompileCommand, options: Sequence[str], roots: Sequence[str]
+) -> list[UnitDraft]:
     clang = f"clang++-{MAJOR}" if command.is_cxx else f"clang-{MAJOR}"
     compiler = shutil.which(clang)
     if compiler is None:
         raise InputError(f"corpus: {clang} is not on the PATH; sudo apt-get install clang-{MAJOR}")
     front_end = FrontEnd(compiler, command.directory, os.environ)
     ours = tuple(f"--{name}" for name in options) if command.is_ours else ()
-    arguments = [word for word in command.arguments if word.partition("=")[0] not in ours]
+    arguments = [word for word in _expanded(command, roots) if word.partition("=")[0] not in ours]
     units = []
     for number, job in enumerate(front_end.jobs([clang, *arguments])):
+        if code := next((word for word in job.arguments if word.startswith(LOADING)), ""):
+            raise CompilationError(f"expected a command that loads no code, got {code}")
         path = scratch.with_suffix(f".{number}.bc")
         write_file(str(path), front_end.bitcode(job))
         origin = UnitOrigin(
@@ -166,6 +181,26 @@ def _units(scratch: Path, name: str, command: CompileCommand, options: Sequence[
             )
         )
     return units
+
+
+def _expanded(command: CompileCommand, roots: Sequence[str]) -> list[str]:
+    """The arguments with those in response files.
+
+    Raises:
+        CompilationError: a response file, or a configuration file of clang, is below none of the folders.
+    """
+
+    def permitted(path: str) -> bool:
+        if os.path.exists(path) and not any(is_below(path, root) for root in roots if root):
+            place = os.path.dirname(os.path.realpath(path))
+            msg = f"expected response files below {roots[0]}, got {path}; give --root={place} to permit it"
+            raise CompilationError(msg)
+        return os.path.isfile(path)
+
+    arguments = expanded(command.arguments, command.directory, permitted)
+    if config := next((word for word in arguments if word.startswith("--config")), ""):
+        raise CompilationError(f"expected a command without a configuration file of clang, got {config}")
+    return arguments
 
 
 def _plain(word: str) -> str:

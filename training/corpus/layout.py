@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -30,6 +30,7 @@ from passpilot.plugin.records import read_json, typed_record
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus import arguments as cc1
 from passpilot.training.corpus.carried import Carried
+from passpilot.training.corpus.link_files import refusal
 
 DESCRIPTION: Final = "corpus_description.json"
 FACTS: Final = "passpilot.json"
@@ -113,6 +114,7 @@ class CorpusProgram:
         arguments: the rest of the link command, without output, inputs, -flto, and options about size.
         runs: commands that exercise it.
         directory: where the link ran; paths in `arguments` may be relative to it.
+        refused: why it must not be linked, as it names files outside of the corpus; empty if it does not.
     """
 
     name: str
@@ -124,6 +126,7 @@ class CorpusProgram:
     arguments: tuple[str, ...] = ()
     runs: tuple[ProgramRun, ...] = ()
     directory: str = ""
+    refused: str = ""
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -181,8 +184,10 @@ class Corpus:
     """Arguments that replace those of all modules."""
 
     @classmethod
-    def read(cls, folder: str | os.PathLike[str]) -> Corpus:
+    def read(cls, folder: str | os.PathLike[str], root: str = "") -> Corpus:
         """Read a corpus, also one that mlgo-utils made. No module is read.
+
+        The links of its programs may read files of the corpus, and below `root` if it is not empty.
 
         Raises:
             InputError: the folder is not a corpus, a file in it is wrong, or it is for another LLVM.
@@ -201,7 +206,7 @@ class Corpus:
         units = {name: _unit(path, name, override, carried) for name in description.modules}
         facts = _read_facts(path / FACTS)
         _check_version(path, facts, units)
-        programs = _read_programs(path / PROGRAMS, units, carried)
+        programs = _read_programs(path / PROGRAMS, units, carried, root)
         if problem := carried.problem(f"corpus {path}"):
             warn_user(problem)
         return cls(path, units, programs, facts, override)
@@ -289,7 +294,7 @@ def _read_facts(path: Path) -> CorpusFacts:
 
 
 def _read_programs(
-    path: Path, units: Mapping[str, CorpusUnit], carried: Carried
+    path: Path, units: Mapping[str, CorpusUnit], carried: Carried, root: str
 ) -> tuple[CorpusProgram, ...]:
     if not path.exists():
         return ()
@@ -297,7 +302,8 @@ def _read_programs(
     for program in programs:
         if missing := [name for name in program.modules if name not in units]:
             raise InputError(f"{path}: {program.name}: expected modules of the corpus, got {missing[0]!r}")
-    return tuple(carried.program(program) for program in programs)
+    kept = map(carried.program, programs)
+    return tuple(replace(each, refused=refusal(each, str(path.parent), root)) for each in kept)
 
 
 def clang_major(compiler: str) -> str:
@@ -336,6 +342,7 @@ def _facts_value(facts: CorpusFacts) -> dict[str, object]:
 
 def _program_value(program: CorpusProgram) -> dict[str, object]:
     value = asdict(program)
+    del value["refused"]
     if not program.directory:
         del value["directory"]
     return value

@@ -99,6 +99,7 @@ def gather_decisions(
     teacher: Sequence[str] = (),
     flips: int = 0,
     seconds: float = 1e6,
+    root: str = "",
     reward: str = "native-size",
     passes: str = "",
     at: Mapping[str, str] | None = None,
@@ -131,7 +132,7 @@ def gather_decisions(
     if logs:
         collected = collect_logs(logs, point, output, part)
     elif flips:
-        source = Corpus.read(corpus)
+        source = Corpus.read(corpus, root)
         step.total = len(program or programs_of(source))
         with machines(engine, address, jobs, load) as where:
             settings = FlipSettings(flips, seconds, teacher=teachers[0], deadline=deadline, machines=where)

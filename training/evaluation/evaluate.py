@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import count
 
@@ -110,7 +110,8 @@ class Evaluation:
             )
             try:
                 for program in programs:
-                    yield ProgramEvaluation(self.plan, compiler, program, self.corpus.units, step).run()
+                    placed = replace(program, directory=program.directory or str(self.corpus.folder))
+                    yield ProgramEvaluation(self.plan, compiler, placed, self.corpus.units, step).run()
             finally:
                 self._commands.stop()
         self.cache.prune()

@@ -44,6 +44,7 @@ def tune(
     corpus: str | os.PathLike[str] = "",
     build: Sequence[str] = (),
     program: Sequence[str] = (),
+    root: str = "",
     passes: str = "",
     lto: bool = False,
     reward: str = SIZE,
@@ -70,6 +71,7 @@ def tune(
         corpus: the folder of a corpus, whose programs are searched by their linked size.
         build: the command of a build, such as ``["make", "-j2"]``, whose programs are searched.
         program: the names of the programs to search, if not all.
+        root: links may read files below this folder, not only of the corpus.
         passes: the pipeline; ``default<Oz>`` for a module, and the level of a program's units.
         lto: search the module of a program's full link-time optimization.
         reward: a measure, a sum such as ``0.8*text+0.2*mca``, or the time of a run, ``run: {} ARGUMENTS``.
@@ -92,9 +94,8 @@ def tune(
     sources, corpus = _sources(modules, corpus, build)
     wanted, inputs = _checked(reward, at_most, unseen, search)
     budget = Budget(compiles or math.inf, (math.inf if compiles else BUDGET) if seconds is None else seconds)
-    task = _TuneRequest(
-        sources, corpus, build, program, passes, lto, wanted, inputs, search, budget, seed, update, output
-    )
+    more = wanted, inputs, search, budget, seed, update, output
+    task = _TuneRequest(sources, corpus, build, program, root, passes, lto, *more)
     with machines(engine, address, jobs) as compilers:
         return task.run(compilers, callbacks, done)
 
@@ -137,6 +138,7 @@ class _TuneRequest:
     corpus: str | os.PathLike[str]
     build: Sequence[str]
     program: Sequence[str]
+    root: str
     passes: str
     lto: bool
     reward: RewardText
@@ -182,13 +184,13 @@ class _TuneRequest:
             yield single_module(source, self.passes or OZ, self.reward)
         if self.build:
             with tempfile.TemporaryDirectory(prefix="passpilot-tune-") as scratch:
-                yield from self.linked(recorded_corpus(self.build, self.output or scratch), jobs)
+                yield from self.linked(recorded_corpus(self.build, self.output or scratch), jobs, "/")
         elif self.corpus:
-            yield from self.linked(self.corpus, jobs)
+            yield from self.linked(self.corpus, jobs, self.root)
 
-    def linked(self, folder: str | os.PathLike[str], jobs: int) -> Iterator[TunedProgram]:
-        """The programs of a corpus."""
-        corpus = Corpus.read(folder)
+    def linked(self, folder: str | os.PathLike[str], jobs: int, root: str) -> Iterator[TunedProgram]:
+        """The programs of a corpus, whose links may read files below `root`."""
+        corpus = Corpus.read(folder, root)
         known = {program.name: program for program in corpus.programs}
         if not known:
             raise InputError(f"tune: expected a linked program in {folder}, got none")

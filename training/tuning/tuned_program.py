@@ -105,8 +105,14 @@ def link_driver(program: CorpusProgram) -> str:
 
 
 def link_words(program: CorpusProgram, more: Sequence[str], place: Callable[[str], Word]) -> list[str | Word]:
-    """The arguments that link a program; `place` gives the object of a unit."""
+    """The arguments that link a program; `place` gives the object of a unit.
+
+    Raises:
+        InputError: it names files outside of its corpus.
+    """
+    if program.refused:
+        raise InputError(program.refused)
     words: list[str | Word] = [place(name) for name in program.objects]
     for library in program.libraries:
         words += ["-Wl,--start-lib", *map(place, library), "-Wl,--end-lib"]
-    return [*words, *program.foreign, *program.arguments, *more]
+    return [*words, *program.foreign, *program.arguments, "-Wl,--no-dependent-libraries", *more]

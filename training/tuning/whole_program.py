@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
@@ -59,7 +60,8 @@ def merged_program(corpus: Corpus, program: CorpusProgram, reward: RewardText, j
     model = "pic" if any(unit.relocation_model == "pic" for unit in units) else "static"
     # clang gives lld no level, and lld's is O2; functions have the attributes of theirs.
     unit = Unit(module, "lto<O2>", model, sections=True, rewards=reward.parts)
-    command: list[str | int] = [link_driver(program), 0, *program.foreign, *program.arguments, GARBAGE]
+    merged_link = link_words(replace(program, objects=(STAGE,), libraries=()), [GARBAGE], lambda _: 0)
+    command: list[str | int] = [link_driver(program), *merged_link]
     return linked_units(program, [unit], LinkedSizes(command, folder), reward)
 
 

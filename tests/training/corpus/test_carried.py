@@ -43,6 +43,7 @@ WRONG_LINKS: Final = (
     *("-Wl,--error-handling-script=x", "-Wl,-error-handling-script=x", "-Wl,--reproduce=x", "-Wl,@x", "@x"),
     *("-Wl,--dependency-file=x", "-Wl,--time-trace=x", "-Wl,--save-temps", "-Wl,--format=binary", "-B/tmp"),
     *("-Wl,--why-extract=x", "-Wl,--thinlto-index-only=x", "-fuse-ld=/tmp/x", "--ld-path=/tmp/x", "-specs=x"),
+    *("-Wl,a.o,--load-pass-plugin=x.so", "-Wl,--soname=x,-plugin,x.so", "-Wl,--rpath=a,@x", "-Wl,-z,-mllvm"),
     *("--config=x", "-Xclang", "-Xlinker", "-wrapper", "-o", "-save-temps", "-mllvm"),
 )
 
@@ -104,7 +105,8 @@ def test_five_of_the_flags_that_are_left_out_are_named(count: int, named: str) -
 
 @pytest.mark.parametrize(
     "flags",
-    ["-O2 -g -fsanitize=address", "-O3 -march=native -fopenmp -flto=thin -fvisibility=hidden",
+    ["-O2 -g -fsanitize=address -fno-sanitize-ignorelist",
+     "-O3 -march=native -fopenmp -flto=thin -fvisibility=hidden",
      "-Os -gsplit-dwarf -fstack-protector-strong -fstack-clash-protection -fcf-protection -pthread",
      "-x c++ -O2 -std=c++20 -fno-exceptions -fno-rtti", "--target=riscv32 -Os -march=rv32imac",
      "--target=arm-none-eabi -mthumb -mcpu=cortex-m4 -mfloat-abi=hard -ffreestanding -Oz",

@@ -51,7 +51,7 @@ PROGRAM: Final = CorpusProgram(
 def test_words_that_link_a_program() -> None:
     assert link_words(PROGRAM, ["-more"], lambda name: f"<{name}>") == [
         "<b.c>", "-Wl,--start-lib", "<a.c>", "<b.c>", "-Wl,--end-lib", "-Wl,--start-lib", "<c.c>",
-        "-Wl,--end-lib", "x.o", "-lm", "-pie", "-more",
+        "-Wl,--end-lib", "x.o", "-lm", "-pie", "-Wl,--no-dependent-libraries", "-more",
     ]  # fmt: skip
     assert link_driver(PROGRAM) == "clang-22"
     assert link_driver(replace(PROGRAM, language="c++")) == "clang++-22"

@@ -191,9 +191,17 @@ class _ProgramDraft:
             tuple(names[unit] for unit in self._objects),
             tuple(tuple(names[unit] for unit in library) for library in self._libraries.values()),
             tuple(dict.fromkeys(self._foreign)),
-            tuple(self._arguments),
+            tuple(filter(self._is_needed, self._arguments)),
             directory=self.link.directory,
         )
+
+    def _is_needed(self, argument: str) -> bool:
+        """Whether an argument matters: a folder of libraries does if one of those that remain is in it."""
+        if not argument.startswith("-L"):
+            return True
+        names = [word[2:] for word in self._arguments if word.startswith("-l")]
+        files = [[name[1:]] if name.startswith(":") else [f"lib{name}.so", f"lib{name}.a"] for name in names]
+        return any(os.path.exists(os.path.join(argument[2:], file)) for some in files for file in some)
 
 
 def names_of(places: Sequence[tuple[str, str]], root: str = "") -> list[str]:
