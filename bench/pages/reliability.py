@@ -44,6 +44,17 @@ def soak(rows: Rows) -> str:
     return table(heads, lines)
 
 
+def unwind_tables(rows: Rows) -> str:
+    """The cases of bench.sweeps.programs about unwind tables."""
+    lines = []
+    for name, row in rows.items():
+        trial, _, kind = name.partition(", ")
+        if kind == "unwind":
+            counts = (row["cases"], row["decisions"], len(row["wrong"]))
+            lines.append([f"`{trial}`", *(f"{count:,}" for count in counts), row["date"]])
+    return table(["trial", "cases", "compared", "wrong", "last"], lines)
+
+
 def runners(cases: Sequence[dict[str, Any]]) -> str:
     """The decisions and the growth of bench.sweeps.runners, by runner."""
     points = ("inline", "evict", "priority")
@@ -146,6 +157,21 @@ where they were ended, and run now and then; `make test` has a small part of the
   pipelines.
 
 {soak(read("soak.json")["rows"])}
+## Unwind tables
+
+`python -m bench.sweeps.programs exceptions`, `emulated`, `crashes`, `rows`, `rows-csmith`, `rows-exceptions`
+and `rows-frames` compare [smaller unwind tables](unwind.md) with those of stock clang.
+
+- `exceptions`: random C++ programs that throw, catch, destroy, jump and crash print the same, with `faults`,
+  `calls` and `exceptions` at -O0 to -Oz, by `passpilot c++` and by stock clang with the plugin; AArch64 and
+  RISC-V under qemu. Compared are the backtraces of signal handlers.
+- `crashes`: the handler's backtraces by glibc and by libunwind are the same, and so are the frames that gdb
+  prints at the fault, and gdb and lldb of a core file written there. Compared are faults.
+- `rows`: `passpilot unwind check` finds no difference in the objects of all programs of the corpus; with
+  `random`, in those of csmith, of the programs that throw, and of frames of all kinds, for x86-64, x32, i386,
+  AArch64 and ARM. Compared are calls and instructions that can fault.
+
+{unwind_tables(read("soak.json")["rows"])}
 ## Runners that answer for long
 
 `python -m bench.sweeps.runners`. One process compiles one program again and again, until a runner has made so

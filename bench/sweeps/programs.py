@@ -16,7 +16,8 @@ at -O0 (those that run longer than five seconds there are left out); the drivers
 says. The allocator's machine code is verified with csmith's programs, and with the corpus's for the first
 seed. `stress` makes code of llvm-stress's functions for five targets: stock llc's with default advice, and
 code that LLVM verifies with random advice. `sequences` runs programs after random pipelines of the tables
-(tests/passes/shipped/sequences.py).
+(tests/passes/shipped/sequences.py). `exceptions`, `emulated`, `crashes`, `rows` and `rows-csmith`,
+`rows-exceptions` and `rows-frames` are about smaller unwind tables (unwind.py).
 
 Every case has a process of its own and is one line of FILE. Ctrl-C or --budget ends the soak; then RESULTS
 gets the counts of FILE's cases, which cases they are, their commits and the last day. RESULTS is committed:
@@ -49,6 +50,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.lib import RESULTS, ROOT, show_rows
+from bench.sweeps import unwind
 from bench.sweeps.ledger import Ledger
 from bench.sweeps.trials import GENERATED, LEVELS, PART, SEQUENCES, STRESSED, TRIALS, Case, judge_all
 from passpilot.cli.progress import progress
@@ -62,11 +64,36 @@ SWEEPS: Final = {
     "corpus": (PART,),
     "stress": STRESSED,
     SEQUENCES: (SEQUENCES,),
+    "exceptions": unwind.EXCEPTIONS,
+    "emulated": unwind.EMULATED,
+    "crashes": (unwind.CRASHES,),
+    "rows": unwind.ROWS,
+    "rows-csmith": (unwind.RANDOM,),
+    "rows-exceptions": (unwind.RANDOM,),
+    "rows-frames": (unwind.RANDOM,),
 }
 """The sweeps and their trials."""
-COUNTS: Final = {"csmith": 2000, "corpus": 100, "stress": 400, SEQUENCES: 240}
+COUNTS: Final = {
+    "csmith": 2000,
+    "corpus": 100,
+    "stress": 400,
+    SEQUENCES: 240,
+    "exceptions": 2000,
+    "emulated": 300,
+    "crashes": 100,
+    "rows-csmith": 300,
+    "rows-exceptions": 100,
+    "rows-frames": 300,
+}
 """Random programs, or seeds of every program."""
-PROGRAMS: Final = {"csmith": "csmith", "stress": "llvm-stress", SEQUENCES: SEQUENCES}
+PROGRAMS: Final = {
+    "csmith": "csmith",
+    "stress": "llvm-stress",
+    SEQUENCES: SEQUENCES,
+    **dict.fromkeys(("exceptions", "emulated", "crashes", "rows-exceptions"), "exceptions"),
+    "rows-csmith": "csmith",
+    "rows-frames": "frames",
+}
 RECORDS: Final = (":!bench/results", ":!docs")
 """Files whose changes change no case."""
 UNITS: Final = {"s": 1, "m": 60, "h": 3600}
@@ -113,6 +140,9 @@ def sweep(what: str, arguments: argparse.Namespace) -> Iterator[list[Case]]:
     They come seed by seed, so that an early end leaves about as many for all programs.
     """
     trials, judge = arguments.trials or SWEEPS[what], tree()
+    if problem := unwind.missing(trials):
+        print(f"{what}: {problem}", file=sys.stderr)
+        return
     seeds = range(1)
     if what in COUNTS:
         first = 0 if what == "corpus" else 1

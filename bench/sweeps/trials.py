@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from passpilot import Observation
 
+from bench.sweeps import unwind
 from bench.sweeps.parts import Part, part
 from tests import stock
 from tests.corpus.programs import Program, all_programs
@@ -141,7 +142,9 @@ class Case:
 
     @property
     def kind(self) -> str:
-        """What its program is: `units`, `corpus`, `csmith`, `llvm-stress` or `sequences`."""
+        """What its program is: `units`, `corpus`, `csmith`, `llvm-stress`, `sequences`; or `unwind`."""
+        if self.trial in unwind.TRIALS:
+            return "unwind"
         if self.program in ("csmith", "llvm-stress", SEQUENCES):
             return self.program
         return "units" if "/" in self.program else "corpus"
@@ -319,6 +322,8 @@ def judge(case: Case, program: Prepared | None) -> Case:
                 case.wrong = "" if same else "is not stock llc's"
         elif case.kind == "llvm-stress":
             case.wrong = stress(case)
+        elif case.kind == "unwind":
+            unwind.judge(case)
         elif case.kind == SEQUENCES:
             outcome = of_seed(case.seed)
             case.wrong, case.decisions = "; ".join(outcome.wrong), outcome.sequences

@@ -2,9 +2,11 @@
 """Random C++ programs that throw, catch, destroy and jump; they print all that they do.
 
 Functions call one another with many arguments, have frames of all sizes, virtual bases, and handlers of some
-types. Between throw and catch are functions without handlers and frames of C. Some throw again, some promise
-not to throw and keep it, some leave through longjmp, and two threads run at the end. With -DCRASH=1, some
-fault: a handler prints the backtrace, relative to main, and leaves through longjmp.
+types. Between throw and catch are functions without handlers, variadic ones, thunks and frames of C. Some
+throw again, some later or nested, some from a constructor, some promise not to throw and keep it, some leave
+through longjmp, and two threads run at the end. With -DCRASH=1, some fault or trap: a handler prints the
+backtrace, relative to main, and leaves through longjmp. With -DLIBUNWIND, it prints libunwind's, too, and the
+threads run one after the other.
 """
 
 from __future__ import annotations
@@ -12,10 +14,8 @@ from __future__ import annotations
 import random
 from typing import Final
 
-COUNT: Final = 24
-"""Functions of a program."""
-RUNS: Final = 12
-"""Of them, those that main calls."""
+COUNTS: Final = (24, 36, 48)
+"""Functions of a program; main calls the first half."""
 
 HEAD: Final = r"""
 #include <alloca.h>
@@ -24,7 +24,12 @@ HEAD: Final = r"""
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <execinfo.h>
+#ifdef LIBUNWIND
+#define UNW_LOCAL_ONLY
+#include <libunwind.h>
+#endif
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -52,18 +57,55 @@ int *volatile missing;
 #endif
 extern char __executable_start, etext;
 int main();
+static void frame(void *at) {
+  if ((char *)at > &__executable_start && (char *)at < &etext) say(" %ld", (long)((char *)at - (char *)main));
+}
 static void crashed(int number) {
   void *frames[64];
   int count = backtrace(frames, 64);
   say("signal %d:", number);
-  for (int i = 0; i < count; i++)
-    if ((char *)frames[i] > &__executable_start && (char *)frames[i] < &etext)
-      say(" %ld", (long)((char *)frames[i] - (char *)main));
+  for (int i = 0; i < count; i++) frame(frames[i]);
+#ifdef LIBUNWIND
+  unw_context_t context;
+  unw_cursor_t cursor;
+  unw_word_t at;
+  unw_getcontext(&context);
+  unw_init_local(&cursor, &context);
+  say("; libunwind:");
+  do { unw_get_reg(&cursor, UNW_REG_IP, &at); frame((void *)at); } while (unw_step(&cursor) > 0);
+#endif
   say("\n");
   placed = false;
   siglongjmp(place, 1);
 }
+struct Large { int words[20]; };
+struct Parts {
+  Noisy one, two;
+  explicit Parts(int n) try : one(n), two(n + 1) { if (n % 5 == 2) throw n; } catch (int) { say("parts "); }
+};
 static int compare(const void *a, const void *b);
+static void leave(int n);
+struct First { virtual int leaves(int n) = 0; };
+struct Second { int n; virtual int leaves_too(int n) = 0; };
+struct Leaving : First, virtual Second {
+  int leaves(int n) override { return leaves_too(n) + 1; }
+  int leaves_too(int n) override { if (n % 7 < 2) leave(n); return n; }
+};
+static Leaving leaving;
+static __attribute__((noinline)) int sums(int n, ...) {
+  va_list list;
+  va_start(list, n);
+  double sum = n;
+  for (int i = 0; i < n; i++) sum += va_arg(list, double);
+  va_end(list);
+  if ((int)sum % 9 == 4) leave((int)sum);
+  return (int)sum;
+}
+static __attribute__((noinline)) int by_value(Large l, double d, int n) {
+  Noisy noisy(n);
+  if (l.words[n & 15] % 6 == 1) leave((int)d);
+  return l.words[n & 15] + (int)d;
+}
 static thread_local int rest;
 static __attribute__((noinline)) int through_c(int n) {
   int numbers[5] = {n, n ^ 3, 7, n & 5, 2};
@@ -93,13 +135,17 @@ static void run(int seed) {
 }
 int main() {
   signal(SIGSEGV, crashed);
-  signal(SIGFPE, crashed);
+  for (int number : {SIGFPE, SIGILL, SIGTRAP, SIGBUS}) signal(number, crashed);
   run(1);
   fwrite(text, 1, length, stdout);
   std::string outputs[2];
   auto keep = [&](int n) { run(n + 2); outputs[n].assign(text, length); };
-  std::thread one(keep, 0), two(keep, 1);
+  std::thread one(keep, 0);
+#ifdef LIBUNWIND
   one.join();
+#endif
+  std::thread two(keep, 1);
+  if (one.joinable()) one.join();
   two.join();
   fputs(outputs[0].c_str(), stdout);
   fputs(outputs[1].c_str(), stdout);
@@ -120,6 +166,23 @@ HANDLERS: Final = (
     'catch (const std::exception &x) {{ say("%s ", x.what()); if (a0 & 1) throw; }}',
     "catch (...) {{ Noisy again({n}); if (a0 % 3) throw; s++; }}",
 )
+FAULTS: Final = (
+    "sink = *missing",
+    "sink = a0 / zero",
+    "sink = missing[a0]",
+    "*missing = s",
+    "s += missing[a0 & 7] * 3",
+    "__builtin_trap()",
+)
+MORE: Final = (
+    "Parts parts(a0 & 31);",
+    "Second *second = &leaving; s += second->leaves_too(a0 & 63); s += leaving.leaves(s & 63);",
+    "s += sums(a0 & 3, 1.5 * a0, 2.5, s * 0.5);",
+    "Large large{{ {{ a0, s, {n} }} }}; s += by_value(large, s + 0.5, a0 & 3);",
+    "std::exception_ptr kept; try {{ s += {call}; }} catch (...) {{ kept = std::current_exception(); }} "
+    "if (kept) std::rethrow_exception(kept);",
+    "try {{ s += {call}; }} catch (const std::string &x) {{ std::throw_with_nested(std::out_of_range(x)); }}",
+)
 
 
 class _Writer:
@@ -127,14 +190,14 @@ class _Writer:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.arguments = [self.random.randrange(1, 10) for _ in range(COUNT)]
+        self.arguments = [self.random.randrange(1, 10) for _ in range(COUNTS[seed % len(COUNTS)])]
 
     def head(self, number: int) -> str:
         arguments = ", ".join(f"int a{i}" for i in range(self.arguments[number]))
         return f"__attribute__((noinline)) int f{number}({arguments})"
 
     def call(self, caller: int) -> str:
-        callee = self.random.randrange(COUNT)
+        callee = self.random.randrange(len(self.arguments))
         own = self.arguments[caller]
         words = (
             self.random.choice(
@@ -148,8 +211,7 @@ class _Writer:
         return f"f{callee}({', '.join(words)})"
 
     def statement(self, number: int) -> str:
-        kind = self.random.random()
-        call = self.call(number)
+        kind, call = self.random.random(), self.call(number)
         if kind < 0.45:
             handlers = self.random.sample(HANDLERS[:-1], self.random.randrange(1, 3))
             handlers += HANDLERS[-1:] * (self.random.random() < 0.2)
@@ -162,10 +224,12 @@ class _Writer:
         if kind < 0.7:
             return f"s += [&]() noexcept {{ try {{ return {call}; }} catch (...) {{ return 4; }} }}();"
         if 0.73 <= kind < 0.83:
-            fault = self.random.choice(("*missing", "a0 / zero", "missing[a0]"))
-            return f"if (CRASH && placed && a0 % 3 == {self.random.randrange(3)}) sink = {fault};"
+            fault = self.random.choice(FAULTS)
+            return f"if (CRASH && placed && a0 % 3 == {self.random.randrange(3)}) {fault};"
         if kind < 0.73:
             return "if (placed && a0 % 11 == 3) { placed = false; siglongjmp(place, 1); }"
+        if 0.83 <= kind < 0.92:
+            return f"{{ {self.random.choice(MORE).format(n=number, call=call)} }}"
         return f"s += {call};"
 
     def thrown(self, number: int) -> str:
@@ -195,18 +259,19 @@ class _Writer:
     def start(self) -> str:
         cases = "".join(
             f"case {i}: return f{i}({', '.join(f'seed + {self.random.randrange(50)}' for _ in range(n))}); "
-            for i, n in enumerate(self.arguments[:RUNS])
+            for i, n in enumerate(self.arguments[: len(self.arguments) // 2])
         )
         leaving = self.thrown(99)
         return (
             f"static int start(int i, int seed) {{ switch (i) {{ {cases}}} return 0; }}\n"
-            f"static __attribute__((noinline)) void leave(int n) {{ if (n & 1) {{ {leaving} }} throw n; }}\n"
+            f"__attribute__((noinline)) static void leave(int n) {{ if (n & 1) {{ {leaving} }} throw n; }}\n"
         )
 
 
 def exception_program(seed: int) -> str:
     """The text of a program."""
     writer = _Writer(seed)
-    heads = "".join(f"{writer.head(number)};\n" for number in range(COUNT))
-    bodies = "".join(f"{writer.head(number)} {{\n  {writer.body(number)}\n}}\n" for number in range(COUNT))
-    return HEAD + heads + bodies + writer.start() + TAIL.replace("RUNS", str(RUNS))
+    functions = range(len(writer.arguments))
+    heads = "".join(f"{writer.head(number)};\n" for number in functions)
+    bodies = "".join(f"{writer.head(number)} {{\n  {writer.body(number)}\n}}\n" for number in functions)
+    return HEAD + heads + bodies + writer.start() + TAIL.replace("RUNS", str(len(functions) // 2))

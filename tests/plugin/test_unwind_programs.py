@@ -8,33 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.command import passpilot, run
-from tests.corpus.build import bindir
 from tests.plugin.exception_programs import exception_program
-
-LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os", "-Oz")
-STOCK = str(bindir() / "clang++")
-
-
-def outputs(folder: Path, mode: str, *flags: str) -> tuple[bytes, bytes]:
-    """What a.cpp prints with stock clang's tables, and with those of a mode."""
-    flags = ("-w", "-pthread", *flags, *(["-DCRASH=1"] if mode == "faults" else []), "a.cpp", "-o")
-    built = run(STOCK, *flags, "stock", cwd=folder)
-    assert built.code == 0, built.err
-    built = passpilot("c++", f"--unwind={mode}", *flags, "small", cwd=folder)
-    assert (built.code, built.err) == (0, "")
-    done = [run(folder / name, cwd=folder) for name in ("stock", "small")]
-    assert [each.code for each in done] == [0, 0], done[-1]
-    return done[0].out, done[1].out
-
-
-def compared(seed: int, folder: Path) -> tuple[bytes, bytes]:
-    """The outputs of a random program; the seed also says how it is compiled."""
-    (folder / "a.cpp").write_text(exception_program(seed))
-    mode = ("faults", "faults", "calls", "exceptions")[seed % 4]
-    more = (("-fno-omit-frame-pointer",), (), ("-fstack-clash-protection",), ("-fcf-protection",), ())[
-        seed % 5
-    ]
-    return outputs(folder, mode, LEVELS[seed % 6], *more)
+from tests.plugin.unwind_runs import LEVELS, MACHINES, compared, outputs
 
 
 @pytest.mark.parametrize(
@@ -49,17 +24,30 @@ def test_random_programs_do_the_same(seed: int, mode: str, tmp_path: Path) -> No
 
 def test_the_programs_throw_jump_and_crash(tmp_path: Path) -> None:
     """Else the test above says little."""
-    (tmp_path / "a.cpp").write_text(exception_program(4))
+    (tmp_path / "a.cpp").write_text(exception_program(5))
     stock, small = outputs(tmp_path, "faults", "-Oz", "-flto=thin", "-fuse-ld=lld")
     assert small == stock
     for word in (b"~", b"=", b"!", b"signal 11: ", b"jumped"):
         assert word in stock, word
 
 
+@pytest.mark.parametrize("seed", [6, 11])
+@pytest.mark.parametrize("machine", ["aarch64", "riscv64"])
+def test_programs_for_other_machines_do_the_same(machine: str, seed: int, tmp_path: Path) -> None:
+    if missing := MACHINES[machine].missing():
+        pytest.skip(missing)
+    stock, small = compared(seed, tmp_path, machine)
+    assert small == stock
+    assert len(stock) > 300
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", range(100, 200))
-def test_many_random_programs_do_the_same(seed: int, tmp_path: Path) -> None:
-    stock, small = compared(seed, tmp_path)
+@pytest.mark.parametrize("seed", range(100, 130))
+@pytest.mark.parametrize("machine", list(MACHINES))
+def test_many_random_programs_do_the_same(machine: str, seed: int, tmp_path: Path) -> None:
+    if missing := MACHINES[machine].missing():
+        pytest.skip(missing)
+    stock, small = compared(seed, tmp_path, machine)
     assert small == stock
 
 

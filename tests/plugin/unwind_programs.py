@@ -52,6 +52,32 @@ static __attribute__((noinline)) int leaf(int *p, int n) {
   return s;
 }
 int leaves(int *p) { return leaf(p, 3) * leaf(p, 4) + leaf(p + 1, *p); }
+extern __thread int there;
+static __thread int here[3];
+int threads(int n) { use(here); use(&there); return many(n, here[1], 1, 1, 1, 1, 1, 1, n, &there) + there; }
+#if defined __x86_64__ && !defined __ILP32__
+#define IS(KIND) __attribute__((KIND))
+#define BODY { use(p); return many(a, 1, 1, 1, 1, 1, 1, 1, *p, p); }
+IS(ms_abi) int other_abi(int a, double b, int *p) BODY
+IS(preserve_most) int preserves_most(int a, int *p) BODY
+IS(preserve_all) int preserves_all(int a, int *p) BODY
+IS(preserve_none) int preserves_none(int a, int *p) BODY
+IS(swiftcall) int of_swift(IS(swift_context) int *p, int a) BODY
+IS(regcall) int in_registers(int a, int b, int c, int d, int *p) BODY
+IS(no_caller_saved_registers) int saves_all(int a) { return a * 3; }
+typedef IS(swiftasynccall) void later(IS(swift_async_context) char *, int);
+IS(swiftasynccall) void asynchronous(IS(swift_async_context) char *p, int a) {
+  use(p);
+  IS(musttail) return ((later *)p)(p, a);
+}
+IS(naked) int bare(int *p) { __asm__("pushq %rbx\n\tmovl (%rdi), %eax\n\tpopq %rbx\n\tretq"); }
+IS(target("avx")) int aligned(int n, float *f) {
+  typedef float wide IS(vector_size(32));
+  wide w = *(wide *)f;
+  use(&w);
+  return many(n, 1, 1, 1, 1, 1, 1, 1, (int)w[n & 7], (int *)&w);
+}
+#endif
 int switched(int k, int *p) {
   switch (k) {
   case 0: return many(k, 1, 1, 1, 1, 1, 1, 1, 1, p);
@@ -80,6 +106,29 @@ int passed(int a, int *p) { Noisy one(p); return caught(a, p) + 1; }
 int quiet(int a, int *p) noexcept { return caught(a, p) * 2; }
 #endif
 """
+
+X86: Final = "x86_64-linux-gnu"
+BUILDS: Final = [
+    (X86, "-Oz"),
+    (X86, "-O0"),
+    (X86, "-O2", "-fno-omit-frame-pointer", "-march=x86-64-v3"),
+    (X86, "-Os", "-fstack-clash-protection", "-fcf-protection", "-fstack-protector-all"),
+    (X86, "-O3", "-fPIC", "-mllvm", "-enable-machine-outliner=always"),
+    (X86, "-O2", "-fbasic-block-sections=all"),
+    (X86, "-O2", "-fsplit-machine-functions", "-mllvm", "-mfs-split-ehcode", "-fPIC"),
+    (X86, "-Oz", "-fPIC", "-mtls-dialect=gnu2"),
+    (X86, "-Oz", "-fpatchable-function-entry=2", "-g"),
+    (X86, "-O1", "-mno-red-zone", "-mcmodel=large", "-fPIC"),
+    (X86, "-O2", "-fxray-instrument", "-fxray-instruction-threshold=1", "-fsanitize=kcfi"),
+    ("x86_64-linux-gnux32", "-Oz"),
+    ("i686-linux-gnu", "-Oz", "-fPIC"),
+    ("i686-linux-gnu", "-O2", "-mstackrealign"),
+    ("aarch64-linux-gnu", "-Oz", "-fasynchronous-unwind-tables", "-mbranch-protection=standard"),
+    ("aarch64-linux-gnu", "-O2", "-fasynchronous-unwind-tables", "-fstack-clash-protection"),
+    ("aarch64-linux-gnu", "-Oz"),
+    ("armv7-unknown-netbsd-eabihf", "-Oz"),
+]
+"""Targets and flags."""
 
 
 def compiled(folder: Path, name: str, *flags: str, mode: str = "") -> Path:

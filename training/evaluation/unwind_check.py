@@ -12,6 +12,7 @@ import shutil
 import subprocess
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Any, Final, NamedTuple
 
@@ -209,21 +210,44 @@ def _row_at(entries: Sequence[_TableEntry], offset: int) -> _UnwindRow | None:
     return entry.rows[bisect_right(entry.places, offset) - 1]
 
 
+@contextmanager
+def _reading(path: str, what: str) -> Iterator[None]:
+    """Says what pyelftools meets in a damaged file: it raises many kinds of exceptions."""
+    from elftools.common.exceptions import ELFError
+
+    try:
+        yield
+    except (
+        ELFError,
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise InputError(f"unwind check: {path}: expected {what}, got: {error!r}") from error
+
+
 class _ElfTable:
     """An ELF file with an unwind table."""
 
     def __init__(self, path: str) -> None:
-        from elftools.common.exceptions import ELFError
         from elftools.elf.elffile import ELFFile
 
         self.path = path
         try:
             with open(path, "rb") as file:
-                self.elf = ELFFile(BytesIO(file.read()))
+                data = file.read()
         except OSError as error:
             raise InputError(f"unwind check: expected {path}, got: {error.strerror}") from error
-        except ELFError as error:
-            raise InputError(f"unwind check: expected an ELF file, got {path}: {error}") from error
+        with _reading(path, "an ELF file"):
+            self.elf = ELFFile(BytesIO(data))
+            self._find_code()
+
+    def _find_code(self) -> None:
         self.machine: str = self.elf.get_machine_arch()
         self.is_object = self.elf["e_type"] == "ET_REL"
         self.sections: dict[int, tuple[tuple[str, int], Any]] = {}
@@ -240,7 +264,8 @@ class _ElfTable:
     @property
     def code(self) -> dict[tuple[str, int], bytes]:
         """The bytes of executable sections."""
-        return {key: section.data() for key, section in self.sections.values()}
+        with _reading(self.path, "code"):
+            return {key: section.data() for key, section in self.sections.values()}
 
     def instructions(self) -> Iterator[_Instruction]:
         """All instructions."""
@@ -273,11 +298,10 @@ class _ElfTable:
 
     def entries(self) -> Mapping[tuple[str, int], list[_TableEntry]]:
         """The entries of functions, by section and in the order of their addresses."""
-        from elftools.common.exceptions import ELFError
         from elftools.dwarf.callframe import FDE
 
         found: dict[tuple[str, int], list[_TableEntry]] = {}
-        try:
+        with _reading(self.path, "an unwind table"):
             dwarf = self.elf.get_dwarf_info(relocate_dwarf_sections=False)
             places = self._relocated() if self.is_object else {}
             for entry in dwarf.EH_CFI_entries() if dwarf.has_EH_CFI() else ():
@@ -288,10 +312,6 @@ class _ElfTable:
                 found.setdefault(key, []).append(
                     _TableEntry(start, start + entry["address_range"], rows.places, rows.rows)
                 )
-        except (ELFError, AssertionError, KeyError) as error:
-            raise InputError(
-                f"unwind check: {self.path}: expected an unwind table, got: {error!r}"
-            ) from error
         for entries in found.values():
             entries.sort(key=lambda entry: entry.start)
         return found
@@ -379,9 +399,9 @@ class _UnwindRows:
         if name == "def_cfa_expression":
             self._row.frame = ("expression", *arguments[0])
         elif name == "def_cfa_register":
-            self._row.frame = (f"r{arguments[0]}", frame[-1])
+            self._row.frame = (f"r{arguments[0]}", frame[-1] if frame else 0)  # RISC-V's has no offset yet
         elif name.startswith("def_cfa_offset"):
-            self._row.frame = (frame[0], arguments[0] * scale)
+            self._row.frame = (frame[0] if frame else "", arguments[0] * scale)
         else:
             self._row.frame = (f"r{arguments[0]}", arguments[1] * scale)
 

@@ -157,11 +157,14 @@ private:
            I.getOpcode() == TargetOpcode::PATCHABLE_TAIL_CALL;
   }
 
-  /// Whether the printer may write several instructions, and calls.
+  /// Whether the printer may write several instructions, and calls: X86's
+  /// pseudo instructions have the encoding 0, as the address of a thread's
+  /// variable, which has none of the flags asked here.
   bool becomesSeveral(const MachineInstr &I) const {
+    constexpr uint64_t Encoding = 0x7f;
     return (I.isPseudo() &&
             (I.mayLoadOrStore() || I.hasUnmodeledSideEffects())) ||
-           (IsX86 && TII.getName(I.getOpcode()) == "MOVPC32r");
+           (IsX86 && !(I.getDesc().TSFlags & Encoding));
   }
 
   bool canFault(const MachineInstr &I) const {
@@ -186,7 +189,8 @@ private:
   bool probes(const MachineInstr &I) const {
     if (!I.mayLoadOrStore() || I.modifiesRegister(SP, &TRI))
       return false;
-    return none_of(MF.getFrameInfo().getCalleeSavedInfo(),
+    return !I.readsRegister(SP, &TRI) ||
+           none_of(MF.getFrameInfo().getCalleeSavedInfo(),
                    [&](const CalleeSavedInfo &C) {
                      return I.readsRegister(C.getReg(), &TRI) ||
                             I.modifiesRegister(C.getReg(), &TRI);
