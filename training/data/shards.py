@@ -8,12 +8,14 @@ has told. The schema's metadata has, under the key ``passpilot``, `DecisionSchem
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -198,12 +200,7 @@ class DecisionShards:
             InputError: the shards lack a column, or a file is damaged.
         """
         specs = {spec.name: spec for spec in self.schema.tensors}
-        known = (*specs, *TEXTS, GAIN)
-        wanted = list(dict.fromkeys(known if names is None else names))
-        if unknown := [name for name in wanted if name not in known]:
-            raise InputError(
-                f"{self.files[0]}: expected columns among {', '.join(known)}, got {', '.join(unknown)}"
-            )
+        wanted = list(self._empty(names))
         for file in self.files if files is None else files:
             try:
                 for batch in pq.ParquetFile(file).iter_batches(rows, columns=wanted, use_threads=False):
@@ -214,13 +211,28 @@ class DecisionShards:
     def arrays(self, names: Iterable[str] | None = None) -> Arrays:
         """The named columns of all decisions.
 
+        Numbers are in temporary files that vanish with the arrays, so decisions may need more space than
+        there is memory.
+
         Raises:
-            InputError: the shards lack a column, or a file is damaged.
+            InputError: the shards lack a column, a file is damaged, or the disk is full.
         """
-        batches = list(self.batches(names))
-        if not batches:
-            batches = [self._empty(names)]
-        return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+        texts: dict[str, list[NDArray[np.generic]]] = {}
+        empty = self._empty(names)
+        with contextlib.ExitStack() as stack:
+            files = {name: stack.enter_context(tempfile.TemporaryFile()) for name in empty}
+            for batch in self.batches(names):
+                for name, values in batch.items():
+                    if values.dtype == object:
+                        texts.setdefault(name, []).append(values)
+                    else:
+                        _append(files[name], values)
+            return {
+                name: np.concatenate([array, *texts.get(name, ())])
+                if array.dtype == object
+                else _mapped(files[name], array)
+                for name, array in empty.items()
+            }
 
     def torch_dataset(self, names: Sequence[str], *, seed: int | None = 0) -> TorchDecisions:
         """The decisions as an iterable dataset of PyTorch: ``(features, advice)``, in a shuffled order.
@@ -239,12 +251,32 @@ class DecisionShards:
         return TorchDecisions(self, names, seed=seed)
 
     def _empty(self, names: Iterable[str] | None) -> Arrays:
+        """The named columns without rows."""
         arrays: Arrays = {}
         for spec in self.schema.tensors:
             arrays[spec.name] = np.zeros((0, *spec.shape), spec.numpy_dtype)
         arrays |= {name: np.zeros(0, object) for name in TEXTS}
         arrays[GAIN] = np.zeros(0, np.float32)
-        return arrays if names is None else {name: arrays[name] for name in names}
+        wanted = list(arrays if names is None else names)
+        if unknown := [name for name in wanted if name not in arrays]:
+            known = ", ".join(arrays)
+            raise InputError(f"{self.files[0]}: expected columns among {known}, got {', '.join(unknown)}")
+        return {name: arrays[name] for name in wanted}
+
+
+def _append(file: IO[bytes], values: NDArray[np.generic]) -> None:
+    try:
+        file.write(np.ascontiguousarray(values).data)
+    except OSError as error:
+        msg = f"training data: expected room for temporary files, got: {error.strerror}"
+        raise InputError(msg) from error
+
+
+def _mapped(file: IO[bytes], empty: NDArray[np.generic]) -> NDArray[np.generic]:
+    """The array of a file, with the type and the shape of rows of another one."""
+    file.flush()
+    flat = np.memmap(file, empty.dtype, "r+") if os.fstat(file.fileno()).st_size else empty
+    return np.asarray(flat).reshape(-1, *empty.shape[1:])
 
 
 def _files(paths: Sequence[str | os.PathLike[str]]) -> Iterator[Path]:
@@ -304,7 +336,9 @@ def _values(column: pa.Array, spec: TensorSpec | None) -> NDArray[np.generic]:
     if spec is not None and spec.size > 1:
         values: NDArray[np.generic] = column.flatten().to_numpy(zero_copy_only=False)
         return values.reshape(-1, *spec.shape)
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    if pa.types.is_dictionary(column.type):  # rows share their texts
+        words: NDArray[np.generic] = np.array([*column.dictionary.to_pylist(), None], object)
+        texts: NDArray[np.generic] = words[column.indices.to_numpy(zero_copy_only=False)]
+        return texts
     values = column.to_numpy(zero_copy_only=False)
     return values if spec is None else values.reshape(-1, *spec.shape)

@@ -3,19 +3,30 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from numpy.typing import NDArray
 
 import passpilot
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
+from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import InputError
 from passpilot.training.data.gather import logged_decisions
-from passpilot.training.data.shards import DecisionShards, ShardWriter
+from passpilot.training.data.shards import (
+    ROWS,
+    TEXTS,
+    DecisionRows,
+    DecisionSchema,
+    DecisionShards,
+    ShardWriter,
+    TextColumn,
+)
 from passpilot.training.task import Task
 
 
@@ -61,6 +72,30 @@ def test_shards_are_read_in_parts(program: Path, tmp_path: Path) -> None:
         assert np.array_equal(np.concatenate([part[name] for part in parts]), whole[name])
     with pytest.raises(InputError, match=r"expected columns among .*got nonsense"):
         shards.arrays(["nonsense"])
+
+
+def test_all_decisions_need_no_memory_of_their_size(tmp_path: Path) -> None:
+    schema = DecisionSchema("inline", (TensorSpec("x", "float32", (64,)),), TensorSpec("y", "int64", (1,)))
+    writer = ShardWriter(str(tmp_path / "a.parquet"), schema)
+    for number in range(8):
+        tensors: dict[str, NDArray[np.generic]] = {"x": np.full((ROWS, 64), number, np.float32)}
+        tensors["y"] = np.arange(ROWS).reshape(-1, 1)
+        texts = {name: TextColumn.same(f"{name} {number}" + "x" * 99, ROWS) for name in TEXTS}
+        writer.add(DecisionRows(schema, tensors, texts, np.zeros(ROWS, np.float32)))
+    writer.close()
+    shards = DecisionShards(tmp_path)
+    tracemalloc.start()
+    try:
+        arrays = shards.arrays(["x", "y", "callee"])
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert arrays["x"].nbytes == 8 * ROWS * 64 * 4 > 3 * most
+    assert (arrays["x"][:, 5] == np.repeat(np.arange(8), ROWS)).all()
+    assert (arrays["y"].ravel() == np.tile(np.arange(ROWS), 8)).all()
+    assert arrays["callee"][::ROWS].tolist() == [f"callee {number}" + "x" * 99 for number in range(8)]
+    arrays["x"][0] = 8
+    assert arrays["x"].max() == 8
 
 
 def test_a_writer_refuses_another_table(program: Path, pressed: Path, tmp_path: Path) -> None:
