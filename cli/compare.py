@@ -36,12 +36,7 @@ LLVM's own decisions are always compared; each --inline, --evict, --priority and
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code. Ends quietly if the reader of the output goes away.
-
-    Raises:
-        UsageError: the command line is wrong.
-        Error: a module cannot be compiled, or a runner failed; nothing has been written but logs.
-    """
+    """Run the command; returns its exit code. After an error nothing has been written but logs."""
     prepare()
     parser = make_parser()
     ours, llvm = split_options(argv, parser)

@@ -52,12 +52,7 @@ ROOT: Final = (
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code, which is 1 if `verify` finds broken units.
-
-    Raises:
-        UsageError: the command line is wrong.
-        InputError: the corpus cannot be made or read.
-    """
+    """Run the command; returns its exit code, which is 1 if `verify` finds broken units."""
     prepare()
     values = make_parser().values(argv)
     values.pop("traceback")

@@ -34,12 +34,7 @@ The programs' own runs are made on this machine; --no-runs leaves them out."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code: 1 if a unit, a link or a run failed.
-
-    Raises:
-        UsageError: the command line is wrong.
-        InputError: the corpus or a policy cannot be used, or a result cannot be written.
-    """
+    """Run the command; returns its exit code: 1 if a unit, a link or a run failed."""
     prepare()
     keywords: dict[str, Any] = make_parser().values(argv)
     page, tables, _ = (keywords.pop(name) for name in ("html", "markdown", "traceback"))

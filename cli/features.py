@@ -31,12 +31,7 @@ class FeaturesOptions(NamedTuple):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code. Ends quietly if the reader of the output goes away.
-
-    Raises:
-        InputError: a file of --load is missing, or raised.
-        FeatureError: a feature in such a file is refused.
-    """
+    """Run the command; returns its exit code."""
     options = record(FeaturesOptions, make_parser().values(argv))
     for path in options.load:
         load_file(path)

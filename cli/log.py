@@ -48,11 +48,7 @@ class LogDiffOptions(NamedTuple):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code. Ends quietly if the reader of the output goes away.
-
-    Raises:
-        LogError: a log cannot be read to its end; the decisions before that have been printed.
-    """
+    """Run the command; returns its exit code. The decisions before a damaged part of a log are printed."""
     values = make_parser().values(argv)
     with quiet_pipe():
         if values["command"] == "diff":

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `passpilot`: finds the subcommand's file, and turns errors into one line and an exit code."""
+"""The command `passpilot`: finds the subcommand's file, and turns errors into one line and an exit code.
+
+The function of a subcommand takes the arguments and returns the exit code. It raises `UsageError` for a wrong
+command line and other errors of passpilot's, and ends quietly if the reader of its output goes away.
+"""
 
 from __future__ import annotations
 

@@ -43,12 +43,7 @@ class ReportOptions(NamedTuple):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code.
-
-    Raises:
-        UsageError: the command line is wrong.
-        Error: a file cannot be read or is of no known kind, or the page cannot be written.
-    """
+    """Run the command; returns its exit code."""
     options = record(ReportOptions, make_parser().values(argv))
     if options.output:
         _write_page(options)

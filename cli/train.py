@@ -65,12 +65,7 @@ COMMANDS: Final = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code.
-
-    Raises:
-        UsageError: the command line is wrong.
-        Error: a file is wrong or cannot be written, or nothing can be learned.
-    """
+    """Run the command; returns its exit code."""
     prepare()
     values = make_parser().values(argv)
     name = str(values.pop("command"))

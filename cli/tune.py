@@ -38,12 +38,7 @@ All other options are LLVM's own."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code.
-
-    Raises:
-        UsageError: the command line is wrong.
-        Error: a module cannot be read or compiled, or the file cannot be written.
-    """
+    """Run the command; returns its exit code."""
     prepare()
     options, llvm = _parsed(argv)
     set_llvm_options("tune", llvm)

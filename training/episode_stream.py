@@ -40,7 +40,6 @@ class EpisodeStream(MessageStream):
         self._stream: GrpcStream | None = None
 
     def exchange(self, message: AgentMessage) -> CompilerMessage:
-        """See `MessageStream`."""
         data, new = message.SerializeToString(), self._stream is None
         if self._stream is None:
             channel = connect(self._target, self._credentials.certificates, largest=wire.LARGEST)
@@ -66,7 +65,6 @@ class EpisodeStream(MessageStream):
             raise PeerError(f"{who}: expected a CompilerMessage of compiler.proto, {got}") from error
 
     def close(self) -> None:
-        """See `MessageStream`."""
         stream, self._stream = self._stream, None
         if stream is not None:
             self._watch.stop()

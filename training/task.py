@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from passpilot.features.catalogue import emit_points
+from passpilot.passes.advisor import Advisor
 from passpilot.passes.emit import generate
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
@@ -20,15 +22,10 @@ from passpilot.plugin.compile import file_type
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.module import Module
 from passpilot.plugin.toolchain import CODEGEN_LEVELS
+from passpilot.training.compiler_pb2 import Start
 from passpilot.training.limits import check_target
 from passpilot.training.messages import points_of
 from passpilot.training.rewards import Measure, ModuleMeasure, check_reward, find_measure
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from passpilot.passes.advisor import Advisor
-    from passpilot.training.compiler_pb2 import Start
 
 _DEFAULT_LEVEL: Final = 2
 _NAME: Final = "module"

@@ -15,16 +15,13 @@ import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bench.lib import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from bench.sweeps.mutations import Mutant
+from bench.sweeps.mutations import Mutant
 
 WORK: Final = ROOT / "build/mutants"
 LEFT_OUT: Final = ("bench", "corpus", "docs", "install", "newcomer", "outside", "tools", "test_")

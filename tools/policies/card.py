@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.runners.policy.bundle import FILE
 from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoice, write_policy
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tools.policies.choice import Step
+from tools.policies.choice import Step
 
 SHIPPED: Final = Path(__file__).parents[2] / "policies"
 LICENSE: Final = "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n"

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from bench.lib.corpus import built, checked, part
 from passpilot import PriorityAdvisor
@@ -17,13 +19,8 @@ from passpilot.plugin import _core
 from passpilot.plugin.compile import PipelineOptions, file_type, llvm_options
 from passpilot.plugin.isolated import run_isolated_together
 from passpilot.plugin.module import Module
+from passpilot.training.policy_folder import RecipeChoice
 from passpilot.training.rewards import code_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from passpilot.training.policy_folder import RecipeChoice
 
 DEADLINE: Final = 600.0
 LARGEST_UNIT: Final = 1_000_000

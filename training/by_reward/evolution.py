@@ -9,19 +9,16 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.plugin.extras import needs
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float64]
-    State = dict[str, NDArray[np.generic]]
+Vector = NDArray[np.float64]
+State = dict[str, NDArray[np.generic]]
 
 DIAGONAL: Final = 400
 """Weights from which CMA-ES leaves their correlations out: its time grows with their square."""
@@ -88,22 +85,18 @@ class Covariance(Strategy):
         self._values: list[list[float]] = []
 
     def ask(self) -> list[Vector]:
-        """See `Strategy`."""
         self._candidates = self._inner.ask()
         return [np.asarray(self._start + self._scale * candidate) for candidate in self._candidates]
 
     def tell(self, values: Sequence[float]) -> None:
-        """See `Strategy`."""
         self._inner.tell(self._candidates, [-value for value in values])
         self._values.append(list(values))
         self.mean = np.asarray(self._start + self._scale * self._inner.mean)
 
     def state(self) -> State:
-        """See `Strategy`."""
         return {"told": np.array(self._values, np.float64)}
 
     def restore(self, state: Mapping[str, NDArray[np.generic]]) -> None:
-        """See `Strategy`."""
         for values in state["told"].tolist():
             self.ask()
             self.tell(values)
@@ -121,14 +114,12 @@ class Antithetic(Strategy):
         self._step = 0
 
     def ask(self) -> list[Vector]:
-        """See `Strategy`."""
         random = np.random.default_rng((self._seed, self._step))
         self._noise = [random.standard_normal(len(self.mean)) for _ in range(self._pairs)]
         near = [self._sigma * self._scale * noise for noise in self._noise]
         return [self.mean + sign * step for step in near for sign in (1, -1)]
 
     def tell(self, values: Sequence[float]) -> None:
-        """See `Strategy`."""
         ranks = centred_ranks(values)
         slope = sum(
             (ranks[2 * place] - ranks[2 * place + 1]) * noise for place, noise in enumerate(self._noise)
@@ -142,7 +133,6 @@ class Antithetic(Strategy):
         self.mean = self.mean + self._rate * self._scale * mean / (np.sqrt(square) + 1e-8)
 
     def state(self) -> State:
-        """See `Strategy`."""
         return {
             "weights": self.mean,
             "moments": self._moments,
@@ -151,7 +141,6 @@ class Antithetic(Strategy):
         }
 
     def restore(self, state: Mapping[str, NDArray[np.generic]]) -> None:
-        """See `Strategy`."""
         self.mean, self._moments, self._squares = (
             np.array(state[name], np.float64) for name in ("weights", "moments", "squares")
         )

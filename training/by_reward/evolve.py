@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.plugin.load import load_file
 from passpilot.training.by_reward.evolution import Antithetic, Covariance, Strategy
 from passpilot.training.by_reward.settings import EvolveSettings
 from passpilot.training.by_reward.training import RewardTraining
+from passpilot.training.data.matrix import Arrangement
 from passpilot.training.learning.checkpoint import prefixed, without_prefix
 from passpilot.training.learning.decision_network import DecisionNetwork
 from passpilot.training.learning.learner import Scaling
@@ -18,15 +21,8 @@ from passpilot.training.learning.network_learner import NetworkLearner
 from passpilot.training.learning.set_network import fresh_network
 from passpilot.training.learning.settings import NetworkSettings
 from passpilot.training.learning.toml_settings import settings_from
+from passpilot.training.learning.training import Arrays, RunOptions, TrainedModel
 from passpilot.training.machines.local import Machines, machines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from passpilot.training.data.matrix import Arrangement
-    from passpilot.training.learning.training import Arrays, RunOptions, TrainedModel
 
 
 def evolve(

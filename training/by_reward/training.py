@@ -7,13 +7,16 @@ import glob
 import hashlib
 import os
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Final, Unpack
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.failures import utf8
+from passpilot.training.by_reward.settings import RewardSettings
 from passpilot.training.by_reward.trials import TrialModule, Trials
 from passpilot.training.data.collection import collect, loose_modules
 from passpilot.training.data.gather import Teaching
@@ -21,18 +24,10 @@ from passpilot.training.data.matrix import Arrangement, Examples
 from passpilot.training.data.shards import DecisionShards
 from passpilot.training.learning.card import reward_card
 from passpilot.training.learning.decision_network import DecisionNetwork
+from passpilot.training.learning.network import RatingNetwork
 from passpilot.training.learning.toml_settings import toml_text
-from passpilot.training.learning.training import TrainedModel, Training
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from passpilot.training.by_reward.settings import RewardSettings
-    from passpilot.training.learning.network import RatingNetwork
-    from passpilot.training.learning.training import Arrays, RunOptions
-    from passpilot.training.machines.local import Machines
+from passpilot.training.learning.training import Arrays, RunOptions, TrainedModel, Training
+from passpilot.training.machines.local import Machines
 
 DATA: Final = "start"
 """The folder in the output with the compiler's own decisions, from which the scale of the features comes."""
@@ -120,7 +115,6 @@ class RewardTraining(Training):
 
     @property
     def line(self) -> str:
-        """See `Training`."""
         best = watched_reward(self.best) if self.best else 0
         return f"reward {self.rows[-1].get('reward', 0):.2%}, best {best:.2%}"
 

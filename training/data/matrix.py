@@ -8,25 +8,21 @@ The compiler's own decision, if a model sees it, is there whether a column is th
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.features.domain import Choice, Domain, Flag
+from passpilot.features.point import Point
+from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import InputError
 from passpilot.training.data.shards import GAIN, DecisionShards
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from passpilot.features.point import Point
-    from passpilot.features.spec import TensorSpec
-
-    Floats = NDArray[np.float32]
+Floats = NDArray[np.float32]
 
 LARGEST: Final = 1e30
 """What infinity counts as, which some features of `evict` have."""

@@ -7,15 +7,12 @@ minus its mean over the training data, divided by its standard deviation, within
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 LIMIT: Final = 10.0
 """The largest value after normalization: features of unseen programs may be far away."""

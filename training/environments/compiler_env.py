@@ -11,26 +11,22 @@ decision is taken, as `info["illegal"]` says, so that agents without masks learn
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import os
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.plugin.errors import AdviceError, Error, PeerError
 from passpilot.plugin.extras import needs
 from passpilot.training.environments.module_episodes import EnvironmentSettings, ModuleEpisodes
-from passpilot.training.environments.point_decisions import PointDecisions
+from passpilot.training.environments.point_decisions import Decision, PointDecisions
 
 with needs("train", "environments"):
     import gymnasium
     from gymnasium import spaces
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from passpilot.training.environments.point_decisions import Decision
 
 MASK: Final = "action_mask"
 """The key of `info` with the legal actions, int8[n]."""

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.features.domain import Choice, Domain, Flag, Number
+from passpilot.features.spec import TensorSpec
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.extras import needs
 from passpilot.runners.base import own_features
@@ -15,14 +18,8 @@ from passpilot.runners.base import own_features
 with needs("train", "environments"):
     from gymnasium import spaces
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from passpilot.features.spec import TensorSpec
-
-    Decision = dict[str, NDArray[np.generic]]
+Decision = dict[str, NDArray[np.generic]]
 
 
 class PointDecisions:

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import LEVELS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    Kind = Literal["baseline", "policy"]
+Kind = Literal["baseline", "policy"]
 
 OUTLINER: Final = ("-mllvm", "-enable-machine-outliner=always", "-mllvm", "-enable-linkonceodr-outlining")
 

@@ -6,28 +6,25 @@ from __future__ import annotations
 import filecmp
 import os
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from passpilot.features.log.reader import read_log
 from passpilot.features.log.shown import style_of
 from passpilot.plugin.errors import CompilationError, Error
+from passpilot.training.corpus.layout import CorpusProgram, CorpusUnit
+from passpilot.training.evaluation.competitors import Competitor, CompileWay
+from passpilot.training.evaluation.results import CompetitorResult, FunctionSizes, ProgramResult
+from passpilot.training.evaluation.unit_compiler import CompiledUnit, UnitCompiler
 from passpilot.training.rewards import code_bytes, symbol_sizes
+from passpilot.training.timing.commands import Commands
 from passpilot.training.timing.program_runs import ProgramRuns
 from passpilot.training.tuning.tuned_program import GARBAGE, link_words
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from passpilot.training.corpus.layout import CorpusProgram, CorpusUnit
-    from passpilot.training.evaluation.competitors import Competitor, CompileWay
-    from passpilot.training.evaluation.results import CompetitorResult, FunctionSizes, ProgramResult
-    from passpilot.training.evaluation.unit_compiler import CompiledUnit, UnitCompiler
-    from passpilot.training.timing.commands import Commands
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 MOST_FUNCTIONS: Final = 1500
 """The functions of a program whose sizes are written, the largest ones; the rest is one number."""

@@ -6,19 +6,16 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular, write_file
 from passpilot.plugin.records import parse_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
 
 _FACTS: Final = "facts"
 FORMAT: Final = 2

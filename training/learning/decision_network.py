@@ -14,7 +14,7 @@ from passpilot.features.domain import Choice, Number
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular
 from passpilot.plugin.records import parse_json
-from passpilot.training.data.matrix import decide
+from passpilot.training.data.matrix import Arrangement, Floats, decide
 from passpilot.training.data.normalization import FeatureStatistics
 from passpilot.training.learning.learner import Scaling
 from passpilot.training.learning.network import Network, RatingNetwork
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from passpilot.training.data.matrix import Arrangement, Floats
     from passpilot.training.learning.export import GraphBuilder
 
 WEIGHTS: Final = "network.json"

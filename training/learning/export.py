@@ -9,26 +9,23 @@ operators that `passpilot aot` compiles.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.features.columns import name_columns
 from passpilot.features.domain import Choice, Flag, Number
 from passpilot.plugin.extras import needs
 from passpilot.training.data.matrix import LARGEST, Arrangement
 from passpilot.training.data.normalization import LIMIT, FeatureStatistics
+from passpilot.training.learning.learner import RatingModel, Scaling
 
 with needs("train", "export to ONNX"):
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from passpilot.training.learning.learner import RatingModel, Scaling
 
 OPSET: Final = 17
 ML_OPSET: Final = 3

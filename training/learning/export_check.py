@@ -3,26 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.features.domain import Choice, Flag
 from passpilot.plugin.errors import ModelError
 from passpilot.runners.onnx_session import onnx_session
-from passpilot.training.data.matrix import LARGEST, decide
+from passpilot.training.data.matrix import LARGEST, Examples, Floats, decide
 from passpilot.training.learning.export import INPUT
+from passpilot.training.learning.learner import RatingModel, Scaling
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from passpilot.training.data.matrix import Examples, Floats
-    from passpilot.training.learning.learner import RatingModel, Scaling
-
-    Bools = NDArray[np.bool_]
+Bools = NDArray[np.bool_]
 
 OBSERVATIONS: Final = 10_000
 NEAR: Final = 1e-3

@@ -17,7 +17,7 @@ from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.failures import utf8
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
-from passpilot.training.data.matrix import Arrangement, Examples
+from passpilot.training.data.matrix import Arrangement, Examples, Floats, Label
 from passpilot.training.data.shards import DecisionShards
 from passpilot.training.learning.card import imitation_card
 from passpilot.training.learning.checkpoint import prefixed, without_prefix
@@ -27,16 +27,14 @@ from passpilot.training.learning.network_learner import NetworkLearner
 from passpilot.training.learning.set_network import fresh_network
 from passpilot.training.learning.settings import ImitateSettings
 from passpilot.training.learning.toml_settings import settings_from, toml_text
-from passpilot.training.learning.training import TrainedModel, Training
+from passpilot.training.learning.training import Arrays, RunOptions, TrainedModel, Training
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from passpilot.training.data.matrix import Floats, Label
     from passpilot.training.learning.learner import Learner, State
-    from passpilot.training.learning.training import Arrays, RunOptions
 
 STATISTICS: Final = "statistics.json"
 SAMPLE: Final = 20_000
@@ -133,7 +131,6 @@ class Imitation(Training):
 
     @property
     def line(self) -> str:
-        """See `Training`."""
         row, part = self.rows[-1], _watched(self.rows[-1]).removesuffix(" loss")
         return f"{part} loss {row[f'{part} loss']:.4f}, agreement {row[f'{part} agreement']:.2%}"
 

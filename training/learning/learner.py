@@ -49,15 +49,12 @@ class RatingModel(Protocol):
 
     def scores(self, flat: Floats) -> Floats:
         """The scores [N, columns] for the elements [N, elements] of decisions."""
-        ...
 
     def build(self, graph: GraphBuilder, rows: str) -> str:
         """Add the model to an ONNX graph; `rows` names the rows, and the result the outputs for them."""
-        ...
 
     def describe(self) -> str:
         """The model in words, for its card."""
-        ...
 
 
 class Learner(RatingModel, Protocol):
@@ -66,28 +63,22 @@ class Learner(RatingModel, Protocol):
     @property
     def rounds(self) -> int:
         """The rounds so far."""
-        ...
 
     @property
     def most_rounds(self) -> int:
         """The rounds that the settings want."""
-        ...
 
     def advance(self, rounds: int) -> None:
         """Train for up to this many rounds."""
-        ...
 
     def validation_scores(self) -> Floats:
         """The scores of the decisions for validation; those for training if there are none."""
-        ...
 
     def state(self) -> State:
         """All that `restore` needs to go on exactly here."""
-        ...
 
     def restore(self, state: Mapping[str, NDArray[np.generic]]) -> None:
         """Go back to a state."""
-        ...
 
 
 def loss_name(domain: Domain) -> str:

@@ -104,7 +104,6 @@ class Network(RatingNetwork):
         return [array for pair in zip(self.weights, self.biases, strict=True) for array in pair]
 
     def layers(self, rows: Floats) -> list[Floats]:
-        """See `RatingNetwork`."""
         values = [rows]
         for place, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             outputs = values[-1] @ weight
@@ -115,7 +114,6 @@ class Network(RatingNetwork):
         return values
 
     def gradients(self, values: Sequence[Floats], slope: Floats) -> list[Floats]:
-        """See `RatingNetwork`."""
         return self.slopes(values, slope)[0]
 
     def slopes(self, values: Sequence[Floats], slope: Floats) -> tuple[list[Floats], Floats]:
@@ -129,7 +127,6 @@ class Network(RatingNetwork):
         return slopes[::-1], slope
 
     def build(self, graph: GraphBuilder, rows: str) -> str:
-        """See `RatingNetwork`."""
         for place, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             rows = graph.add("Gemm", rows, graph.constant(weight, "weight"), graph.constant(bias, "bias"))
             if place < len(self.weights) - 1:
@@ -137,6 +134,5 @@ class Network(RatingNetwork):
         return rows
 
     def describe(self) -> str:
-        """See `RatingNetwork`."""
         kind = "network" if len(self.weights) > 1 else "linear model"
         return f"{kind} of {'-'.join(map(str, self.widths))}, {self.size} weights"

@@ -60,16 +60,13 @@ class NetworkLearner(DecisionNetwork):
 
     @property
     def rounds(self) -> int:
-        """See `Learner`."""
         return self._rounds
 
     @property
     def most_rounds(self) -> int:
-        """See `Learner`."""
         return self._settings.rounds
 
     def advance(self, rounds: int) -> None:
-        """See `Learner`."""
         for _ in range(min(rounds, self.most_rounds - self._rounds)):
             order = np.random.default_rng((self._seed, self._rounds)).permutation(len(self._train))
             part = 0.5 * (1 + math.cos(math.pi * self._rounds / self.most_rounds))
@@ -100,11 +97,9 @@ class NetworkLearner(DecisionNetwork):
             weight -= np.float32(rate) * change
 
     def validation_scores(self) -> Floats:
-        """See `Learner`."""
         return self.scores(self._watched.flat)
 
     def state(self) -> State:
-        """See `Learner`."""
         state: State = {"counts": np.array([self._rounds, self._steps])}
         for name, arrays in self._arrays().items():
             state |= {f"{name}_{place}": array.copy() for place, array in enumerate(arrays)}
@@ -114,7 +109,6 @@ class NetworkLearner(DecisionNetwork):
         return {"parameter": self.network.parameters, "mean": self._means, "square": self._squares}
 
     def restore(self, state: Mapping[str, NDArray[np.generic]]) -> None:
-        """See `Learner`."""
         self._rounds, self._steps = map(int, state["counts"])
         for name, arrays in self._arrays().items():
             for place, array in enumerate(arrays):

@@ -55,7 +55,6 @@ class SetNetwork(RatingNetwork):
         return encoded + self.rater.layers(seen)
 
     def gradients(self, values: Sequence[Floats], slope: Floats) -> list[Floats]:
-        """See `RatingNetwork`."""
         place = len(self.encoder.weights) + 1
         rated, seen_slope = self.rater.slopes(values[place:], slope)
         width = seen_slope.shape[1] // 2
@@ -67,7 +66,6 @@ class SetNetwork(RatingNetwork):
         return encoded + rated
 
     def build(self, graph: GraphBuilder, rows: str) -> str:
-        """See `RatingNetwork`."""
         vectors = graph.add("Relu", self.encoder.build(graph, rows))
         first, bias = self.rater.weights[0], self.rater.biases[0]
         width, out = first.shape[0] // 2, first.shape[1]
@@ -88,7 +86,6 @@ class SetNetwork(RatingNetwork):
         return rest.build(graph, graph.add("Relu", graph.add("Reshape", both, flat)))
 
     def describe(self) -> str:
-        """See `RatingNetwork`."""
         encoder, rater = ("-".join(map(str, network.widths)) for network in (self.encoder, self.rater))
         return f"set network, {encoder} for columns, {rater} for scores, {self.size} weights"
 

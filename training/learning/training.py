@@ -10,30 +10,27 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypedDict, Unpack
+from typing import ClassVar, Final, TypeAlias, TypedDict, Unpack
 
+import numpy as np
+from numpy.typing import NDArray
+
+from passpilot.features.point import Point
 from passpilot.plugin.files import make_folder, write_file
+from passpilot.training.data.matrix import Examples
 from passpilot.training.learning.card import CARD
 from passpilot.training.learning.checkpoint import Checkpoint
 from passpilot.training.learning.curves import Curve
 from passpilot.training.learning.decision_network import WEIGHTS, DecisionNetwork
 from passpilot.training.learning.export import onnx_model
 from passpilot.training.learning.export_check import ExportCheck, check_export
+from passpilot.training.learning.learner import RatingModel, Scaling
+from passpilot.training.learning.metrics import Agreement
 from passpilot.training.learning.toml_settings import toml_text
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from passpilot.features.point import Point
-    from passpilot.training.data.matrix import Examples
-    from passpilot.training.learning.learner import RatingModel, Scaling
-    from passpilot.training.learning.metrics import Agreement
-
-    Arrays: TypeAlias = dict[str, NDArray[np.generic]]
+Arrays: TypeAlias = dict[str, NDArray[np.generic]]
 
 MODEL: Final = "model.onnx"
 SETTINGS: Final = "settings.toml"

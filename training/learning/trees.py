@@ -75,7 +75,6 @@ class TreeLearner:
 
     @property
     def rounds(self) -> int:
-        """See `Learner`."""
         return sum(model.current_iteration() for model in self._models)
 
     @property
@@ -84,7 +83,6 @@ class TreeLearner:
         return self.rounds if self._exhausted else self._settings.rounds
 
     def advance(self, rounds: int) -> None:
-        """See `Learner`."""
         count = min(rounds, self.most_rounds - self.rounds)
         if count <= 0:
             return
@@ -143,24 +141,20 @@ class TreeLearner:
         return np.tile(self._base, (len(flat), self._arrangement.columns // self._outputs))
 
     def scores(self, flat: Floats) -> Floats:
-        """See `Learner`."""
         scores = self._zero(flat)
         for model in self._models:
             scores += self._rated(model, flat)
         return scores.astype(np.float32)
 
     def validation_scores(self) -> Floats:
-        """See `Learner`."""
         return self._watched_scores.astype(np.float32)
 
     def state(self) -> State:
-        """See `Learner`."""
         texts = [model.model_to_string(num_iteration=-1).encode() for model in self._models]
         state: State = {f"{_MODEL}{place}": np.frombuffer(text, np.uint8) for place, text in enumerate(texts)}
         return {**state, "exhausted": np.array(self._exhausted)}
 
     def restore(self, state: Mapping[str, NDArray[np.generic]]) -> None:
-        """See `Learner`."""
         self._models, self._exhausted = [], bool(state["exhausted"])
         self._scores = np.tile(self._base, (len(self._rows), 1))
         self._watched_scores = self._zero(self._watched.flat)
@@ -169,7 +163,6 @@ class TreeLearner:
             self._take(lightgbm.Booster(model_str=text))
 
     def build(self, graph: GraphBuilder, rows: str) -> str:
-        """See `Learner`."""
         trees, targets = [], []
         for model in self._models:
             for number, tree in enumerate(model.dump_model()["tree_info"]):
@@ -187,7 +180,6 @@ class TreeLearner:
         )
 
     def describe(self) -> str:
-        """See `Learner`."""
         trees = sum(model.num_trees() for model in self._models)
         return f"{trees} boosted trees of up to {self._settings.leaves} leaves (LightGBM)"
 

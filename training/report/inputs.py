@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from passpilot.features.log.reader import read_log
+from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular
 from passpilot.plugin.records import parse_json
@@ -19,12 +21,7 @@ from passpilot.training.report.names import demangled
 from passpilot.training.report.results import cost_of, decided_run, object_sizes, sizes_of, tune_of
 from passpilot.training.tuning.decision_file import HEAD
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from passpilot.features.spec import TensorSpec
-
-    Json = Mapping[str, object]
+Json = Mapping[str, object]
 
 _HEAD: Final = 1 << 16
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
 
 from passpilot.features.log.shown import style_of
 from passpilot.features.point import find_point
@@ -14,10 +15,7 @@ from passpilot.training.report.logs import PageRun, Strings
 from passpilot.training.rewards import symbol_sizes
 from passpilot.training.tuning.decision_file import read_decisions
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    Json = Mapping[str, object]
+Json = Mapping[str, object]
 
 _SIZES: Final = re.compile(r"# .*?(\d+) -> (\d+) bytes(.*)")
 """A comment of a decision file about the size before and after."""

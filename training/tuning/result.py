@@ -7,22 +7,19 @@ import hashlib
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.failures import utf8
 from passpilot.plugin.files import write_file
+from passpilot.plugin.ir import Function
 from passpilot.training.tuning.decision_file import CallKey, UnitDecisions, write_decisions
 from passpilot.training.tuning.influence import component_sizes, components
+from passpilot.training.tuning.reward import RewardText
 from passpilot.training.tuning.search import Known
+from passpilot.training.tuning.study import Study
 from passpilot.training.tuning.unit import Unit, UnitChoice
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from passpilot.plugin.ir import Function
-    from passpilot.training.tuning.reward import RewardText
-    from passpilot.training.tuning.study import Study
 
 _NUMBERED: Final = re.compile(r"#\d+|!\d+|(?<=@\.str)\.\d+|, !\w+ !\d+")
 """Names in LLVM's text that change with what is elsewhere in the module."""

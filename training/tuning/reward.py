@@ -6,17 +6,14 @@ from __future__ import annotations
 import math
 import re
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.errors import UsageError
 from passpilot.training.tuning.parts import PARTS
 from passpilot.training.tuning.sizes import SizeMeasure, Sizes, estimated_sizes, object_sizes, scoped, summed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from passpilot.training.tuning.unit import Compiled, Unit
+from passpilot.training.tuning.unit import Compiled, Unit
 
 MEASURES: Final[Mapping[str, SizeMeasure]] = {"object": object_sizes, "estimate": estimated_sizes}
 """Those that need the objects alone."""
@@ -129,7 +126,6 @@ class PartSums:
         self._visible = [unit.visible for unit in self.units]
 
     def __call__(self, units: Sequence[Compiled], /) -> Sizes:
-        """See `SizeMeasure`."""
         parts = [unit.parts[self.name] for unit in units]
         rows = (
             (number, scoped(number, name, local=name not in self._visible[number]), value)
@@ -147,7 +143,6 @@ class WeightedSum:
     _scales: list[float] = field(init=False, default_factory=list)
 
     def __call__(self, units: Sequence[Compiled], /) -> Sizes:
-        """See `SizeMeasure`."""
         terms = [measure(units) for _, measure in self.terms]
         if not self._scales:
             weights = sum(weight for weight, _ in self.terms)
@@ -175,7 +170,6 @@ class Limited:
     _most: float | None = field(init=False, default=None)
 
     def __call__(self, units: Sequence[Compiled], /) -> Sizes:
-        """See `SizeMeasure`."""
         sizes, other = self.measure(units), self.other(units).total
         if self._most is None:
             self._most = other * self.ratio

@@ -77,7 +77,6 @@ class Search(Study):
     _random: random.Random = field(init=False)
 
     def search(self) -> None:
-        """See `Study`."""
         self._random = random.Random(self.seed)
         phases: list[tuple[str, Callable[[], None]]] = [
             ("options", partial(self._options, OPTIONS[:FIRST])),

@@ -49,7 +49,6 @@ class SizeMeasure(Protocol):
         Raises:
             Error: the objects cannot be linked.
         """
-        ...
 
 
 def scoped(number: int, name: str, *, local: bool) -> str:
@@ -126,7 +125,6 @@ class LinkedSizes:
         weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
 
     def __call__(self, units: Sequence[Compiled], /) -> Sizes:
-        """See `SizeMeasure`."""
         image, map_ = os.path.join(self._scratch, "image"), os.path.join(self._scratch, "map")
         self.link(units, image, f"-Wl,-Map={map_},--no-demangle")
         with open(image, "rb") as file:

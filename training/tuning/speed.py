@@ -98,7 +98,6 @@ class SpeedSearch(Study):
                 self._commands.stop()
 
     def search(self) -> None:
-        """See `Study`."""
         self._check_runs()
         idle = 0
         for choices in self._trials():
@@ -107,11 +106,9 @@ class SpeedSearch(Study):
             idle = 0 if self.attempt(choices) else idle + 1
 
     def value_text(self, value: float) -> str:
-        """See `Study`."""
         return f"run time {value:.3f}"
 
     def facts(self) -> dict[str, object]:
-        """See `Study`."""
         return {"confirmed": self.confirmed, "unseen": self.confirmed_unseen}
 
     def summary(self) -> str:

@@ -4,20 +4,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.module import Module
 from passpilot.plugin.version import MAJOR
+from passpilot.training.corpus.layout import Corpus, CorpusProgram, ProgramRun
+from passpilot.training.tuning.reward import RewardText
 from passpilot.training.tuning.sizes import LinkedSizes, SizeMeasure, object_sizes, start_time
 from passpilot.training.tuning.unit import Unit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from passpilot.training.corpus.layout import Corpus, CorpusProgram, ProgramRun
-    from passpilot.training.tuning.reward import RewardText
 
 GARBAGE: Final = "-Wl,--gc-sections"
 

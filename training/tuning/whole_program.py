@@ -7,11 +7,13 @@ import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
 from passpilot.plugin.version import MAJOR
+from passpilot.training.corpus.layout import Corpus, CorpusProgram, CorpusUnit
+from passpilot.training.tuning.reward import RewardText
 from passpilot.training.tuning.sizes import LinkedSizes, run_compiler
 from passpilot.training.tuning.tuned_program import (
     GARBAGE,
@@ -21,10 +23,6 @@ from passpilot.training.tuning.tuned_program import (
     linked_units,
 )
 from passpilot.training.tuning.unit import Unit
-
-if TYPE_CHECKING:
-    from passpilot.training.corpus.layout import Corpus, CorpusProgram, CorpusUnit
-    from passpilot.training.tuning.reward import RewardText
 
 STAGE: Final = "internalize"
 """Of lld's `--save-temps`: the module in front of its optimization."""

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -29,15 +31,10 @@ from passpilot import Module, emit, optimize
 from passpilot.passes.emit import generate
 from passpilot.plugin.compile import PipelineOptions
 from passpilot.plugin.isolated import run_isolated_together
+from passpilot.runners.python import Observation
 from passpilot.training.rewards import code_bytes
+from tests.corpus.programs import Program
 from tests.passes.allocation.allocated import optimized
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from passpilot.runners.python import Observation
-    from tests.corpus.programs import Program
 
 PROGRAMS: Final = ("picosat", "libsvm", "libyaml", "lz4", "lua")
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {

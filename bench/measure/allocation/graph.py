@@ -18,20 +18,17 @@ import random
 import statistics
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import networkx
 
 from bench.lib import Bar, command, settle, show
 from bench.measure.runners.compilations import graph_over_grpc
 from passpilot import EvictAdvisor, Module, PriorityAdvisor, emit, interference_graph
+from passpilot.runners.python import Observation
 from tests.features.llvm.scarce import long_function
 from tests.passes.allocation.allocated import optimized
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from passpilot.runners.python import Observation
 
 SAMPLES: Final = 20  # at questions 1, 2, 4, 8, ...
 

@@ -13,17 +13,15 @@ import statistics
 import sys
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 import passpilot
 from bench.lib import command, show, thread_seconds
 from passpilot import MLIR_FUSE
-
-if TYPE_CHECKING:
-    from passpilot.runners.python import Observation
-    from passpilot.runners.spec import RunnerLike
+from passpilot.runners.python import Observation
+from passpilot.runners.spec import RunnerLike
 
 MLIR: Final = passpilot.mlir.bindings()
 ENGINES: Final = import_module(f"{MLIR.root}.execution_engine")

@@ -10,23 +10,20 @@ third of the time of `ask` or less.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import onnx
 
 import passpilot
 from bench.lib import Bar, command, in_turns, medians, settle, show_rows, thread_seconds
 from passpilot import Choice, DecisionPoint, TensorSpec
+from passpilot.runners.python import Observation
+from passpilot.runners.spec import RunnerLike
 from tests.runners.aot.models import mlp
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from passpilot.runners.python import Observation
-    from passpilot.runners.spec import RunnerLike
-
-    Rows = Sequence[Mapping[str, int]]
+Rows = Sequence[Mapping[str, int]]
 
 ROUNDS: Final = 200
 TOGETHER: Final = 32

@@ -10,9 +10,10 @@ long as the same model in onnxruntime's C API alone, on the same decisions.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bench.lib import Bar, command, in_turns, least, medians, ratio, settle, show, slowness, starts
 from bench.lib.corpus import built
@@ -21,13 +22,9 @@ from bench.lib.native import Floor, c_function
 from passpilot import InlineAdvisor, Module, name_columns, optimize
 from passpilot.features.llvm.inline import DECISION, FEATURES
 from passpilot.runners.native import function_runner
+from passpilot.runners.python import Observation
+from passpilot.runners.spec import RunnerLike
 from tests.runners.aot.models import mlp
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from passpilot.runners.python import Observation
-    from passpilot.runners.spec import RunnerLike
 
 ROUNDS: Final = 7
 PROGRAM: Final = "lz4"

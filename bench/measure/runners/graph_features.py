@@ -13,16 +13,14 @@ from __future__ import annotations
 import os
 import socket
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot import feature, interference_graph
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
+Floats = NDArray[np.float32]
 
 NODES: Final = 600
 WIDTH: Final = 100

@@ -25,19 +25,16 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.plugin.files import make_folder, read_regular, write_file
 from passpilot.training.corpus.archive import is_archive, read_members
 from passpilot.training.corpus.elf import BITCODE, RELOCATABLE, code_hash, elf_type
+from passpilot.training.corpus.front_end import FrontEnd, FrontEndJob
 from passpilot.training.corpus.recorded.link_command import LinkItem, read_link
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from passpilot.training.corpus.front_end import FrontEnd, FrontEndJob
 
 FORMAT: Final = 1
 """The version of the commands' files."""
