@@ -168,7 +168,6 @@ def contending(command: str, values: Mapping[str, Any]) -> list[Advice]:
 
 
 def _keywords(command: str, values: Mapping[str, Any]) -> dict[str, object]:
-    """The keywords of advisors that the flags give."""
     names = dict.fromkeys(name for point in ("", *POINTS_OF[command]) for name in _names(point))
     return {name: values[name] for name in names if values[name] is not None}
 

@@ -82,7 +82,6 @@ def make_parser() -> Parser:
 
 
 def _compared(options: dict[str, Any], contenders: Sequence[Contender], llvm: Sequence[str]) -> Comparison:
-    """Compile all modules with all contenders."""
     sources, pipeline, repeat = options["modules"], options["passes"], options["repeat"]
     modules = []
     with (

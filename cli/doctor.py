@@ -75,7 +75,6 @@ def make_parser() -> Parser:
 
 
 def _state(check: _Check) -> str:
-    """Run a check, print its line, and return its first word."""
     try:
         state, text = "ok", check.run()
     except (Error, ImportError, AttributeError, OSError, RuntimeError, SubprocessError) as error:

@@ -99,7 +99,6 @@ def make_parser() -> Parser:
 
 
 def _lines(program: ProgramResult) -> list[str]:
-    """The errors and warnings of a program, one line each."""
     errors = [
         f"error: eval: {program['name']}, {name}: {text}"
         for name, result in program["results"].items()

@@ -127,7 +127,6 @@ def competitor(text: str) -> Competitor:
 
 
 def _flags(word: str) -> Iterator[str]:
-    """The options of `passpilot cc` for a word of a policy."""
     if word.startswith("-"):
         yield word
     elif word.startswith("@"):
@@ -141,7 +140,6 @@ def _flags(word: str) -> Iterator[str]:
 
 
 def _points(flags: Sequence[str]) -> tuple[str, ...]:
-    """The points at which a policy with these options decides."""
     found = []
     for flag in flags:
         name, _, value = flag.lstrip("-").partition("=")

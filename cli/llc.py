@@ -258,12 +258,10 @@ def _report(
 
 
 def _shows(path: str) -> bool:
-    """Whether an output goes to a terminal."""
     return path == "-" and sys.stdout.isatty()
 
 
 def _for_people(report: bytes) -> bytes:
-    """A report as the table that `passpilot report` prints."""
     import json
 
     from passpilot.passes.report.table import table_of

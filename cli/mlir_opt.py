@@ -164,8 +164,6 @@ def make_parser() -> Parser:
 
 
 class _Compilation(NamedTuple):
-    """The common settings for all parts of an input."""
-
     options: MlirOptOptions
     advisors: Sequence[Advisor]
     mlir: Any

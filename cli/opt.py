@@ -93,7 +93,6 @@ def _pipeline(options: OptOptions) -> str:
 
 
 def _at(options: OptOptions) -> dict[str, str]:
-    """The pipeline texts by extension point."""
     texts: dict[str, str] = {}
     for value in options.at:
         point, equals, text = value.partition("=")

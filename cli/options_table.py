@@ -81,12 +81,10 @@ _IN_MLIR: Final[Mapping[str, Mapping[Door, tuple[str, str]]]] = {
 
 
 def _doors(row: HookedPoint, *more: Door) -> tuple[Door, ...]:
-    """The doors of a point's options."""
     return tuple(door for door in DOORS if door in (row.command, "compare", "cc", "plugin", *more))
 
 
 def _point(row: HookedPoint) -> OptionRow:
-    """The option that gives one of LLVM's points its runner."""
     in_mlir = _IN_MLIR.get(row.name, {})
     attach: tuple[Door, ...] = ("attach",) if row.interactive else ()
     compare = ("RUNNER", f"compare RUNNER, asked {row.question}; may be repeated")
@@ -97,7 +95,6 @@ def _point(row: HookedPoint) -> OptionRow:
 
 
 def _limit(row: HookedPoint, limit: Limit) -> OptionRow:
-    """The option of a point's limit."""
     text = f"{limit.help} ({limit.default:g}); 0: no limit"
     return OptionRow(limit.option, limit.value, text, _doors(row), "count" if limit.whole else "number")
 

@@ -59,7 +59,6 @@ def make_parser() -> Parser:
 
 
 def _show(bundle: PolicyBundle | Error, options: PoliciesOptions) -> bool:
-    """Print a policy; returns whether it can be used."""
     if isinstance(bundle, Error):
         print(f"passpilot: error: {for_terminal(str(bundle))}", file=sys.stderr)
         return False

@@ -124,7 +124,6 @@ def make_parser() -> Parser:
 
 
 def _add_modules(parser: Parser, name: str) -> None:
-    """The options of commands that compile modules."""
     add = parser.option
     logs = ", or logs (.log)" if name == "data" else ""
     parser.add_argument(
@@ -159,7 +158,6 @@ def _add_modules(parser: Parser, name: str) -> None:
 
 
 def _places(texts: Sequence[str]) -> dict[str, str]:
-    """The pipelines of --at by their extension points."""
     places: dict[str, str] = {}
     for text in texts:
         place, equals, pipeline = text.partition("=")

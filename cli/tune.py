@@ -118,7 +118,6 @@ def make_parser() -> Parser:
 
 
 def _parsed(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """The keywords of `tune` and `result`, and LLVM's own options."""
     parser = make_parser()
     at = argv.index("--") if "--" in argv else len(argv)
     ours, llvm = split_options(argv[:at], parser)

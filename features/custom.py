@@ -108,8 +108,6 @@ def unregister(name: str, *, point: str = "inline") -> None:
 
 
 class _Features(Registry[CustomFeature]):
-    """The custom features of one decision point."""
-
     def __init__(self, point: str) -> None:
         where = f" at point {point!r}"
         super().__init__("feature", error=FeatureError, where=where, hint="; give name='...'")

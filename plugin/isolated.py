@@ -143,8 +143,6 @@ def _milliseconds(end: float) -> float:
 
 @dataclass(slots=True)
 class _Answer:
-    """What came of the function."""
-
     value: object = None
     sent: object = None
     """What `tell` returned."""
@@ -248,7 +246,6 @@ class _IsolatedCall:
         )
 
     def _raise_death(self) -> NoReturn:
-        """Raise the error that says how the child died."""
         words = " ".join(os.pread(self._words, 1 << 16, 0).decode("utf-8", "surrogateescape").split())
         if words:
             raise CompilationError(f"{self._who}: expected it to succeed, got a fatal error of LLVM: {words}")

@@ -170,7 +170,6 @@ def _switch_context(tell: Teller, handle: int, name: bytes) -> None:
 
 
 def _succeeds(tell: Teller, call: Callable[[], None]) -> bool:
-    """Call a runner; report whatever it raises."""
     try:
         call()
     except BaseException as error:  # noqa: BLE001  (reported, whatever it raises)

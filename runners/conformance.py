@@ -77,7 +77,6 @@ def check_runner(
 
 
 def _maker(runner: RunnerLike, point: Point, timeout: float) -> Callable[[], object]:
-    """A function that makes the runner."""
     if isinstance(runner, Runner):
         return lambda: runner
     if callable(runner) and _takes_nothing(runner):

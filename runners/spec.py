@@ -188,7 +188,6 @@ def _from_text(text: str, point: Point, timeout: float) -> Runner:
 
 
 def _of_policy(text: str, point: Point, timeout: float) -> Runner:
-    """The runner that a policy has for the point."""
     from passpilot.runners.policy.prepare import policy_record
 
     record = policy_record(text)

@@ -35,7 +35,6 @@ KINDS: Final = {
 
 
 def text(major: str) -> str:
-    """The header for one major version of LLVM."""
     package = ModuleType("passpilot")
     package.__path__ = [str(Path(__file__).parents[1])]
     sys.modules["passpilot"] = package

@@ -147,7 +147,6 @@ class ApiPage(NamedTuple):
 
 
 def reference() -> Iterator[ApiPage]:
-    """The pages of the API reference without its index."""
     for name, (title, sentence, names) in PAGES.items():
         yield ApiPage(name, title, sentence, names.split())
     for name, sentence in MODULES.items():
@@ -159,7 +158,6 @@ def reference() -> Iterator[ApiPage]:
 
 
 def exported(module: str) -> list[str]:
-    """The names that a public module offers."""
     found = getattr(passpilot, module)
     return [error.__name__ for error in found.PUBLIC] if module == "errors" else list(found.__all__)
 
@@ -189,7 +187,6 @@ def attributes(item: griffe.Class) -> set[str]:
 
 
 def index(package: griffe.Module) -> str:
-    """The table of all public names."""
     rows = [
         "# Public names",
         "",

@@ -57,7 +57,6 @@ def checked_by(file: Path, sources: list[Path]) -> Path:
 
 
 def complaints(file: Path) -> str:
-    """What clang-tidy says about the file; empty if it is clean."""
     done = subprocess.run(
         [TIDY, "-p", BUILD, "--quiet", file], capture_output=True, text=True, check=False, cwd=ROOT
     )
@@ -65,7 +64,6 @@ def complaints(file: Path) -> str:
 
 
 def recorded() -> dict[str, str]:
-    """The record: for each clean file its hash."""
     if not RECORD.exists():
         return {}
     pairs = (line.split() for line in RECORD.read_text().splitlines())
@@ -73,7 +71,6 @@ def recorded() -> dict[str, str]:
 
 
 def write(record: dict[str, str]) -> None:
-    """Replace the record."""
     new = RECORD.with_suffix(".new")
     new.write_text("".join(f"{clean} {name}\n" for name, clean in sorted(record.items())))
     new.replace(RECORD)

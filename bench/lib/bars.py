@@ -41,11 +41,9 @@ class Bar:
 
     @property
     def limit_text(self) -> str:
-        """The bar as a reader sees it."""
         return f"{'≥' if self.least else '≤'} {self.limit:g}"
 
     def __str__(self) -> str:
-        """One line: verdict, name, figure and bar."""
         verdict, peer = "ok" if self.passed else "BEYOND", f", against {self.peer}" if self.peer else ""
         return f"{verdict:6}  {self.name}: {self.value:.4g} ({self.limit_text}{peer})"
 
@@ -61,18 +59,15 @@ class Record:
 
     @property
     def passed(self) -> bool:
-        """Whether all figures keep their bars."""
         return all(bar.passed for bar in self.bars)
 
 
 def read_record(script: str) -> Record | None:
-    """The record of the last run, if there was one."""
     raw = read(f"{FOLDER}/{script}.json", {})
     return Record(**{**raw, "bars": tuple(Bar(**bar) for bar in raw["bars"])}) if raw else None
 
 
 def machine() -> dict[str, str | int]:
-    """What the figures were measured on."""
     model = platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     for line in cpuinfo.read_text().splitlines() if cpuinfo.exists() else ():

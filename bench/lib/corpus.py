@@ -70,5 +70,4 @@ def exported(name: str, level: str, folder: Path) -> Corpus:
 
 
 def code_size(path: Path) -> int:
-    """The bytes of machine code of an ELF file."""
     return code_bytes(path.read_bytes())

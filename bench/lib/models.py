@@ -30,15 +30,12 @@ class Graph:
         self._random = np.random.default_rng(1)
 
     def input(self, name: str, dtype: int, shape: tuple[int, ...]) -> None:
-        """Add an input."""
         self.inputs.append(helper.make_tensor_value_info(name, dtype, shape))
 
     def node(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> None:
-        """Add a node."""
         self.nodes.append(helper.make_node(operator, inputs, [output], **attributes))
 
     def constant(self, name: str, value: np.typing.NDArray[np.generic]) -> str:
-        """Add a constant; its name."""
         self.weights.append(numpy_helper.from_array(value, name))
         return name
 

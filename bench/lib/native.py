@@ -12,7 +12,6 @@ from passpilot.runners.native import onnx_library
 
 
 def shared_library(target: Path, compiler: str, *arguments: str | Path) -> ctypes.CDLL:
-    """Compile and load a shared library."""
     subprocess.run([compiler, *arguments, "-O2", "-shared", "-fPIC", "-o", target, "-ldl"], check=True)
     return ctypes.CDLL(str(target))
 
@@ -25,7 +24,6 @@ def c_library(target: Path, code: str, *arguments: str | Path) -> ctypes.CDLL:
 
 
 def address(function: object) -> int:
-    """The address of a ctypes function."""
     found = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
     assert found is not None
     return found

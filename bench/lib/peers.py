@@ -152,7 +152,6 @@ def process(*command: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def first_line(child: subprocess.Popen[str]) -> str:
-    """The first line that a child process prints."""
     assert child.stdout is not None
     return child.stdout.readline()
 

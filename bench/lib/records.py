@@ -12,13 +12,11 @@ RESULTS: Final = ROOT / "bench/results"
 
 
 def read(name: str, default: Any = None) -> Any:
-    """A record, or the default if there is none."""
     path = RESULTS / name
     return json.loads(path.read_text()) if path.exists() or default is None else default
 
 
 def write(name: str, record: object) -> None:
-    """Write a record."""
     path = RESULTS / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1) + "\n")

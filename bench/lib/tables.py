@@ -56,6 +56,5 @@ def show(
 
 
 def geometric_means(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> dict[str, float]:
-    """The geometric means of columns."""
     found = list(rows)
     return {column: geometric_mean(row[column] for row in found) for column in columns}

@@ -30,8 +30,6 @@ QUIET: Final = 0.08
 
 
 class Used(NamedTuple):
-    """The seconds of a command."""
-
     elapsed: float
     processor: float
     """User and system time."""
@@ -49,7 +47,6 @@ def used(command: Sequence[str | Path], folder: Path | None = None) -> Used:
 
 
 def processor_seconds(command: Sequence[str | Path], folder: Path | None = None) -> float:
-    """The processor time of a command."""
     return used(command, folder).processor
 
 
@@ -120,7 +117,6 @@ def ratio(mine: Sequence[float], base: Sequence[float]) -> float:
 
 
 def medians(times: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """The medians of the rounds."""
     return {name: statistics.median(rounds) for name, rounds in times.items()}
 
 

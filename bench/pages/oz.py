@@ -128,7 +128,6 @@ def unsteady(result: EvaluationResult) -> str:
 
 
 def page(result: EvaluationResult) -> str:
-    """The page of the docs."""
     facts, tuned = result.facts, searched(result)
     mean = statistics.geometric_mean(tuned.values())
     count, rounds = len(result.programs), facts["rounds"]

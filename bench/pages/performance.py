@@ -31,7 +31,6 @@ def relative(bar: Bar) -> float | None:
 
 
 def section(records: Sequence[Record]) -> str:
-    """The table, and what it was measured on."""
     machines = sorted(
         {f"{record.machine['processor']}, {record.machine['cores']} cores" for record in records}
     )
@@ -72,7 +71,6 @@ def plot(records: Sequence[Record]) -> str:
 
 
 def texts() -> dict[str, str]:
-    """What the files should say, by their paths."""
     names = sorted(path.stem for path in (RESULTS / FOLDER).glob("*.json"))
     records = [record for name in names if (record := read_record(name)) is not None]
     return {PAGE: replaced(PAGE, "bench.pages.performance", section(records)), PLOT: plot(records)}

@@ -126,12 +126,10 @@ def mutants(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def room(file: str) -> str:
-    """The room of a file, as the table has it."""
     return "/".join(file.split("/")[: 3 if file.startswith("plugin/native") else 1])
 
 
 def page() -> str:
-    """The page."""
     return f"""# What has been tried
 
 `python -m bench.pages.reliability` makes this page of what the sweeps have counted. They take hours, go on

@@ -110,7 +110,6 @@ def speed(programs: Mapping[str, Row]) -> str:
 
 
 def page(rows: Mapping[str, Row], search: Row, fast: Row) -> str:
-    """The page of the docs."""
     counts = [row["compilations"] for row in search["units"].values()]
     whole = geometric_mean([row["tuned_objects"] / row["oz_objects"] for row in rows.values()])
     return f"""\

@@ -54,7 +54,6 @@ def run(command: list[str], **options: Any) -> None:
 
 
 def compiled(source: Path, name: str, *compiler: str) -> Path:
-    """The object file that a compiler makes."""
     target = source.with_name(f"{name}.o")
     run([*compiler, *HEADERS, "-c", str(source), "-o", str(target)])
     return target

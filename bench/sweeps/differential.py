@@ -61,7 +61,6 @@ def answers(command: list[str | Path], source: Path, target: Path) -> list[list[
 
 
 def compared(source: Path, folder: Path) -> dict[str, Any]:
-    """What both say of a module."""
     policy = folder / "policy.py"
     policy.write_text(POLICY)
     runner = f"--inline=python:{policy}:decide"

@@ -45,21 +45,17 @@ class Row:
 
     @classmethod
     def read(cls, raw: dict[str, Any]) -> Row:
-        """The row of what stands in the file."""
         done = {program: numbers(text) for program, text in raw["done"].items()}
         fields = {key.replace(" ", "_"): value for key, value in raw.items()}
         return cls(**{**fields, "trees": set(raw["trees"]), "done": done})
 
     def as_json(self) -> dict[str, object]:
-        """What stands in the file."""
         done = {program: ranges(numbers) for program, numbers in sorted(self.done.items())}
         row = {**vars(self), "trees": sorted(self.trees), "done": done}
         return {key.replace("_", " "): value for key, value in row.items()}
 
 
 class Ledger:
-    """The cases of all sweeps."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
         raw = json.loads(path.read_text()) if path.exists() else {"units": {}, "rows": {}}

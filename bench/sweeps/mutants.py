@@ -109,7 +109,6 @@ def _sample(kind: str, rows: dict[str, dict[str, Any]]) -> Iterator[Mutant]:
 
 
 def read() -> dict[str, dict[str, Any]]:
-    """The record, by the mutants' keys."""
     lines = RECORD.read_text().splitlines() if RECORD.exists() else []
     return {row["key"]: row for row in map(json.loads, lines)}
 

@@ -57,7 +57,6 @@ class Mutant:
     operator: str
 
     def text(self) -> str:
-        """The text of the mutated file."""
         text = (ROOT / self.file).read_text()
         if self.file.endswith(".py"):
             from cosmic_ray.mutating import mutate_code
@@ -68,7 +67,6 @@ class Mutant:
 
 
 def files(kind: str) -> list[str]:
-    """The product's files of Python, or of C++."""
     under = PYTHON_ROOMS if kind == "python" else (NATIVE,)
     listed = subprocess.check_output(["git", "ls-files", *under], cwd=ROOT, text=True).split()
     ends = ("_pb2.py", "/_core.pyi")

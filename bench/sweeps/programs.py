@@ -113,7 +113,6 @@ def git(*arguments: str) -> str:
 
 
 def judged_before(file: Path) -> list[Case]:
-    """The cases in FILE."""
     lines = file.read_text().splitlines() if file.exists() else []
     return [Case(**json.loads(line)) for line in lines]
 
@@ -167,7 +166,6 @@ def wanted(arguments: argparse.Namespace, ledger: Ledger) -> Iterator[list[Case]
 
 
 def run(arguments: argparse.Namespace, ledger: Ledger) -> None:
-    """Judge the cases that are not done yet."""
     arguments.file.parent.mkdir(parents=True, exist_ok=True)
     found = list(wanted(arguments, ledger))
     ends = time.monotonic() + arguments.budget
@@ -207,7 +205,6 @@ def show(ledger: Ledger) -> int:
 
 
 def names(text: str) -> list[str]:
-    """The names of a list with commas."""
     return text.split(",")
 
 
@@ -228,7 +225,6 @@ def shard(text: str) -> tuple[int, int]:
 
 
 def main() -> int:
-    """Entry point of the command."""
     parser = argparse.ArgumentParser(description="Many programs, with random or default advice.")
     parser.add_argument("what", choices=["sweeps", *SWEEPS, "show"])
     parser.add_argument("--count", type=int, help="random programs, or seeds of the corpus")

@@ -88,7 +88,6 @@ class Kinds:
         self.policy = f"python:{folder / 'policy.py'}:{point}"
 
     def make(self, kind: str) -> RunnerAndPeer:
-        """The runner of a kind."""
         return MAKERS[kind](self)
 
     def constant(self) -> RunnerAndPeer:
@@ -96,30 +95,25 @@ class Kinds:
         return f"const:{32 if self._point == 'evict' else 0}", None
 
     def function(self) -> RunnerAndPeer:
-        """A function in C."""
         point = find_point(self._point)
         body = f"const int64_t *read = inputs[0]; {IN_C[self._point]}"
         address = c_function(self._folder / "decide.so", body)
         return function_runner(address, point.select([READS[self._point]]), point.advice), None
 
     def onnx(self) -> RunnerAndPeer:
-        """A model in onnxruntime."""
         path, keys = model(self._folder, self._point)
         return f"onnx:{path}?{keys}", None
 
     def compiled(self) -> RunnerAndPeer:
-        """The same model, compiled ahead of time."""
         path, keys = model(self._folder, self._point)
         return f"aot:{models.ahead_of_time(path)}?{keys}", None
 
     def piped(self, keys: str = "") -> RunnerAndPeer:
-        """`passpilot serve --pipe`."""
         base = self._folder / "pipe"
         peer = peers.piped(self.policy, base, f"--point={self._point}")
         return f"pipe:{base}{keys}", self._stack.enter_context(peer)
 
     def streamed(self) -> RunnerAndPeer:
-        """`passpilot serve --grpc`."""
         peer = peers.streamed(self.policy, f"--point={self._point}")
         target, process = self._stack.enter_context(peer)
         return f"grpc:{target}", process
@@ -131,13 +125,11 @@ class Kinds:
         return f"grpc:{target}?protocol=mlbridge&features={READS[self._point]}", process
 
     def agent(self) -> RunnerAndPeer:
-        """An agent of MLGO's protocol."""
         base = self._folder / "mlgo"
         peer = peers.scripted(peers.MLGO, base, *self._rule)
         return f"pipe:{base}?protocol=mlgo", self._stack.enter_context(peer)
 
     def bridge(self, serdes: str, theirs: str) -> RunnerAndPeer:
-        """A model of ML-Compiler-Bridge."""
         base = self._folder / "bridge"
         peer = peers.scripted(peers.BRIDGE, base, theirs, *self._rule)
         keys = f"protocol=mlbridge&serdes={serdes}&features={READS[self._point]}"

@@ -88,7 +88,6 @@ class Case:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells cases from each other."""
         return self.kind, self.point
 
 
@@ -127,7 +126,6 @@ class Meter:
 
 
 def source(point: str, folder: Path) -> Path:
-    """The program that a point's cases compile."""
     if point != "inline":
         return pressure("x86-64", folder, 40)
     path, text = folder / "calls.bc", folder / "calls.ll"
@@ -145,7 +143,6 @@ def leaf(number: int) -> str:
 
 
 def caller(number: int) -> str:
-    """A function that calls all leaves."""
     calls = [f"  %v{n + 1} = call i32 @leaf{n}(i32 %v{n})" for n in range(LEAVES)]
     return "\n".join([f"define i32 @caller{number}(i32 %v0) {{", *calls, f"  ret i32 %v{LEAVES}\n}}"])
 

@@ -309,7 +309,6 @@ def stress(case: Case) -> str:
 
 
 def judge(case: Case, program: Prepared | None) -> Case:
-    """Compile and run one case."""
     warnings.simplefilter("ignore")  # of units without calls
     name, _, unit = case.program.partition("/")
     try:
@@ -364,7 +363,6 @@ def judged(case: Case, program: Prepared | None = None) -> Case:
 
 
 def judge_all(cases: Sequence[Case]) -> list[Case]:
-    """Judge cases of one program and seed."""
     first = cases[0]
     if first.kind not in ("csmith", "corpus"):
         return [judged(case) for case in cases]

@@ -50,7 +50,6 @@ def help_text(name: str, clang: str) -> str:
 
 
 def _said() -> list[tuple[str, str, str]]:
-    """Name, value and help text of all options."""
     return [(row.name, *row.said("cc")) for row in (*OPTIONS.values(), *FLAGS.values())]
 
 

@@ -33,8 +33,6 @@ _LOCK: Final = threading.Lock()
 
 @dataclass(frozen=True)
 class _Advised:
-    """The arguments of one `with` block."""
-
     pipeline: str
     advisors: tuple[Advisor, ...]
     at: Mapping[str, str]

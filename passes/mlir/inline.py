@@ -105,7 +105,6 @@ class AdvisedInline:
 
 
 def _replace(operation: Any, text: bytes) -> None:
-    """Replace the contents of a module by those of the module in a text."""
     new = bindings().ir.Module.parse(text, operation.context).operation
     body = operation.regions[0].blocks[0]
     for old in list(body.operations):

@@ -45,8 +45,6 @@ class _Failure(NamedTuple):
 
 @dataclass(slots=True)
 class _Run:
-    """One run of a Python pass."""
-
     address: int
     failed: bool = False
 
@@ -283,7 +281,6 @@ def _who(name: str, location: object) -> str:
 
 
 def _raise(failure: _Failure, errors: Sequence[Diagnostic]) -> None:
-    """Raise the error for the failure that ended a run."""
     who, raised = failure
     if raised is None:
         raise PassError(f"{who}: {errors[0].message if errors else 'it signalled a failure'}")

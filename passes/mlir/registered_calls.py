@@ -91,7 +91,6 @@ def as_calls_of_func(root: Any) -> Iterator[None]:
 
 
 def _operations_in(operation: Any) -> Iterator[Any]:
-    """All operations within an operation, outer ones first."""
     for region in operation.regions:
         for block in region:
             for view in block.operations:
@@ -105,7 +104,6 @@ def _name(function: Any) -> str:
 
 
 def _returns(function: Any, terminator: str) -> list[Any]:
-    """The operations that return from a function."""
     ends = [list(block.operations)[-1:] for block in function.regions[0]]
     return [end.operation for last in ends for end in last if end.operation.name == terminator]
 

@@ -58,7 +58,6 @@ def tile(root: Operation) -> None:
 
 
 def _found(root: Operation) -> Sequence[Structured]:
-    """The operations with a loop that may be tiled."""
     ops = map(structured, operations_in(root))
     return [op for op in ops if op is not None and any(map(may_tile, op.loops))]
 
@@ -69,7 +68,6 @@ def _tile(found: Sequence[Structured]) -> None:
 
 
 def _ask(op: Structured) -> Sequence[int]:
-    """The advised tile size of each loop."""
     sizes: list[int] = []
     common = observe_operation(op)
     for number, loop in enumerate(op.loops):
@@ -101,7 +99,6 @@ def _run(script: Any, operation: Operation) -> None:
 
 
 def _script(sizes: Sequence[int]) -> str:
-    """The transform script that tiles an operation."""
     count = sum(size > 0 for size in sizes)
     handles = ", ".join([_HANDLE] * (count + 1))
     return f"""module attributes {{transform.with_named_sequence}} {{

@@ -77,7 +77,6 @@ def _cells(name: str, advised: Side, default: Side, cycles: bool) -> list[str]:
 
 
 def _number(value: float | None) -> str:
-    """A number with few digits."""
     if value is None:
         return "-"
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"

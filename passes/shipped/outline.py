@@ -89,7 +89,6 @@ def _close(functions: Iterable[Function]) -> bool:
 
 
 def _call_sites(functions: Iterable[Function]) -> Mapping[Function, int]:
-    """The number of direct calls of each function."""
     return Counter(
         call.callee for function in functions for call in function.call_sites if call.callee is not None
     )

@@ -160,6 +160,5 @@ def _stop(_: Mapping[str, object]) -> int:
 
 
 def _sizes(unit: Unit) -> list[int]:
-    """The number of instructions of each function."""
     functions = [unit] if isinstance(unit, Function) else unit.functions
     return [function.instruction_count for function in functions]

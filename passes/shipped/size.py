@@ -41,5 +41,4 @@ class AdvisedSize:
 
 
 def _is_open(function: Function) -> bool:
-    """Whether the function may become optsize or minsize."""
     return not function.is_declaration and not {"minsize", "optnone"} & set(function.attributes)

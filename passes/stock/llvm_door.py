@@ -22,8 +22,6 @@ from passpilot.plugin.embedded import TEXT, Tell, Teller, end, load, told_warnin
 
 
 class _LoadedCompilation:
-    """The Python passes of one pipeline, and their advisors."""
-
     def __init__(self, address: int) -> None:
         self.passes = _core.Passes.of(address)
         self.advisors = CompilationAdvisors()
@@ -33,7 +31,6 @@ class _LoadedCompilation:
         bind_to(self.passes, element, self._advised)
 
     def explain(self) -> None:
-        """Raise the failure of an advisor or a pass."""
         self.advisors.raise_failure()
         raise_failure(self.passes)
 

@@ -246,7 +246,6 @@ class _Builder:
         return ir.Constant(_TENSOR, [name, self._global("shape", shape), rank, int(kind), offset, columns])
 
     def _describe(self, *functions: ir.Function) -> None:
-        """The public constant."""
         graph, processor, offsets = self.graph, self.processor, self._offsets()
         head = [I32(number) for number in (ABI, len(graph.inputs), len(graph.outputs), 0)]
         nowhere = [0] * len(graph.inputs)

@@ -309,7 +309,6 @@ class _Keys:
         return np.asarray(self._node.integers(name) or (), np.int64)
 
     def find(self, trees: Integers, nodes: Integers) -> Integers:
-        """The rows of nodes."""
         keys = zip(trees.tolist(), nodes.tolist(), strict=True)
         try:
             return np.array([self._rows[key] for key in keys], np.int64)

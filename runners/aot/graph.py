@@ -145,7 +145,6 @@ def _check_texts(message: Message, path: str) -> None:
 
 
 def _constants(graph: onnx.GraphProto, path: str) -> dict[str, Array]:
-    """The initializers."""
     for sparse in graph.sparse_initializer:
         name = sparse.values.name
         msg = f"model {path}: initializer {name!r}: expected a dense tensor, got a sparse one; make it dense"

@@ -107,8 +107,6 @@ def _write(emit: Emitter, out: Buffer, row: ir.Value, values: Sequence[ir.Value]
 
 
 class _Rows:
-    """Loops over the rows of an ensemble's input."""
-
     def __init__(self, node: Node, emit: Emitter) -> None:
         self.emit = emit
         self.input = emit.value(node.inputs[0])

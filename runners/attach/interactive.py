@@ -206,7 +206,6 @@ class InteractiveChannel:
         return True
 
     def _expect(self, number: int) -> None:
-        """Expect the observation `number` as the next message."""
         self._number = number
         self._expected = mlgo.observation_line(number)
         if len(self._line) != len(self._expected):
@@ -238,7 +237,6 @@ class InteractiveChannel:
         self._expect(self._numbers.get(name, 0))
 
     def _take_question(self, number: int, block: bytes) -> None:
-        """Copy the tensors of a question into the pieces."""
         if number != self._number:
             raise self._two_sessions(f"observation {number} instead of {self._number}")
         size = sum(map(len, self._pieces))

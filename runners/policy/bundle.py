@@ -178,14 +178,12 @@ def installed_bundles() -> Iterator[PolicyBundle | Error]:
 
 
 def _places(name: str) -> Iterator[str]:
-    """The folders that have a policy of this name."""
     if name in (own := _own()):
         yield own[name]
     yield from dict.fromkeys(_folder_of(entry) for entry in _entries() if entry.name == name)
 
 
 def _own() -> dict[str, str]:
-    """The folders of passpilot's own policies, by name."""
     from passpilot import policies
 
     found = {}
@@ -312,7 +310,6 @@ class _BundleReader:
         return value
 
     def file(self, name: str) -> str:
-        """The path of a file in the folder."""
         path = os.path.join(self._folder, name)
         if not name or os.path.isabs(name) or ".." in name.split("/") or not os.path.isfile(path):
             raise self.wrong("the name of a file in the folder", repr(name))

@@ -71,7 +71,6 @@ class RemoteRunner(Runner):
         self.server = greeting.runner
 
     def _failure(self, text: str) -> ModelError:
-        """The error that the server reports of its runner."""
         return ModelError(f"{self._who} ({self.server}): {for_terminal(text)}")
 
     @abstractmethod

@@ -86,7 +86,6 @@ class Json(SerDes):
 
 
 def _are_finite(numbers: list[float]) -> bool:
-    """Whether no number is too large for a float."""
     try:
         return all(map(isfinite, numbers))
     except OverflowError:  # an integer that is too large for a float

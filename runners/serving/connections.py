@@ -270,7 +270,6 @@ def _tcp(descriptor: int, port: int) -> tuple[Address, int] | None:
 
 
 def _opened() -> Sequence[int]:
-    """The descriptors of this process."""
     try:
         return [int(name) for name in os.listdir("/proc/self/fd")]
     except OSError:  # none is left to read the folder

@@ -230,7 +230,6 @@ class _GrpcSession:
         return Answer(welcome=welcome).SerializeToString()
 
     def answer(self, request: bytes) -> bytes:
-        """The answer to one question."""
         self._stream.take(len(request))
         try:
             if not self._reader.read_whole(request) and self._other(request):

@@ -37,8 +37,6 @@ class Unit(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a recipe makes of a unit."""
-
     size: float
     """The bytes of machine code."""
     spills: float

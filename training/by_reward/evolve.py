@@ -99,7 +99,6 @@ class EvolutionRun(RewardTraining):
         return DecisionNetwork(arrangement, learner.statistics, learner.network, scaling)
 
     def _candidate(self, weights: NDArray[np.floating]) -> DecisionNetwork:
-        """The network with other weights."""
         network = self._network.network.copy()
         network.assign(weights)
         return self._with(network)

@@ -225,7 +225,6 @@ class _RolloutWatch(BaseCallback):
 
 
 def _layers(agent: MaskablePPO | DQN) -> list[torch.nn.Linear]:
-    """The layers of an agent's network."""
     if isinstance(agent, DQN):
         modules = list(agent.q_net.q_net)
     else:

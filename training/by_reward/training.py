@@ -103,7 +103,6 @@ class RewardTraining(Training):
         return DecisionNetwork(first.arrangement, first.statistics, network, first.scaling)
 
     def _rewards(self, network: DecisionNetwork) -> dict[str, float]:
-        """What a network gains, by part."""
         return {part: self._trials.rewards([network], modules)[0] for part, modules in self._parts.items()}
 
     def _look(self, network: DecisionNetwork) -> dict[str, float]:

@@ -250,16 +250,12 @@ def command_arguments(data: bytes) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Description:
-    """The members of `DESCRIPTION` that are read."""
-
     modules: tuple[str, ...]
     global_command_override: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Programs:
-    """The members of `PROGRAMS`."""
-
     programs: tuple[CorpusProgram, ...] = ()
 
 

@@ -78,7 +78,6 @@ class OnnxDecider:
         return OnnxDecider, (self._spec,)  # a cluster's machines read the file themselves
 
     def __call__(self, obs: Observation) -> bool:
-        """Whether to inline."""
         default = {"inlining_default": int(obs.default())} if "inlining_default" in self._names else {}
         row = [default[name] if name in default else obs[name].item() for name in self._names]
         (scores,) = self._session.run(None, {self._input: np.array([row], np.float32)})

@@ -150,21 +150,17 @@ class _LocalStream(MessageStream):
         answer.result.reward = improvement(answer.result.value, answer.result.baseline)
 
     def close(self) -> None:
-        """End the worker. Idempotent."""
         worker, self._worker, self._busy = self._worker, None, False
         if worker is not None:
             worker.end()
 
 
 class _Worker:
-    """Our end of a worker's socket."""
-
     def __init__(self, end: socket.socket) -> None:
         self._end = end
         self._data = bytearray()
 
     def send(self, message: AgentMessage) -> None:
-        """Send one message; `receive` notices a dead worker."""
         data = message.SerializeToString()
         with contextlib.suppress(OSError):
             self._end.settimeout(None)
@@ -201,13 +197,10 @@ class _Worker:
         return "compiler: it ended before it answered"
 
     def end(self) -> None:
-        """End the worker."""
         self._end.close()
 
 
 class _ProcessWorker(_Worker):
-    """A worker in a process of its own."""
-
     def __init__(self, options: WorkerOptions) -> None:
         self._process: subprocess.Popen[bytes]
         self._output: IO[bytes]

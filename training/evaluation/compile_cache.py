@@ -32,8 +32,6 @@ class CachedObject(NamedTuple):
 
 @dataclass(frozen=True)
 class _Head:
-    """The first line of a file."""
-
     seconds: float
 
 

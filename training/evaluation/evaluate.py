@@ -118,7 +118,6 @@ class Evaluation:
 
 
 def _processor() -> str:
-    """The name of the processor."""
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
         for line in file:
             if line.startswith("model name"):

@@ -149,7 +149,6 @@ class ProgramEvaluation:
     def _submit(
         self, pool: ThreadPoolExecutor, stem: str, ways: Sequence[CompileWay], points: Sequence[str]
     ) -> list[_Submitted]:
-        """Compile all units, with decision logs of some points."""
         submitted = []
         for place, unit in enumerate(self._units):
             logs = {point: f"{stem}-{place}.{point}.log" for point in points}

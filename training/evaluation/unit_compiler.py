@@ -189,7 +189,6 @@ class UnitCompiler:
         return CompiledUnit(output, code_bytes(compiled.data), compiled.seconds, is_cached=False)
 
     def _source(self, unit: CorpusUnit, level: str) -> Path:
-        """The unit's bitcode at this level."""
         if unit.level == level:
             return unit.bitcode
         path = self._levelled[unit.name, level]

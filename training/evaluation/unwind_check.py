@@ -263,12 +263,10 @@ class _ElfTable:
 
     @property
     def code(self) -> dict[tuple[str, int], bytes]:
-        """The bytes of executable sections."""
         with _reading(self.path, "code"):
             return {key: section.data() for key, section in self.sections.values()}
 
     def instructions(self) -> Iterator[_Instruction]:
-        """All instructions."""
         program = shutil.which(OBJDUMP)
         if program is None:
             raise InputError(f"unwind check: {OBJDUMP} is not on the PATH; sudo apt-get install llvm-{MAJOR}")

@@ -126,7 +126,6 @@ def _trained(
     data: Mapping[str, Iterable[str]] = {},
     more: Mapping[str, Iterable[str]] = {},
 ) -> str:
-    """The card of a model of decisions."""
     flag = f"--{model.point}=" if model.point in HOOKED else f"--advise {model.point}="
     check = model.check
     exported = (

@@ -135,7 +135,6 @@ class Imitation(Training):
         return f"{part} loss {row[f'{part} loss']:.4f}, agreement {row[f'{part} agreement']:.2%}"
 
     def _key(self) -> str:
-        """A hash of the settings and the data."""
         digest = hashlib.sha256(utf8(toml_text(self._settings)))
         for shards in self._shards.values():
             for file in shards.files:
@@ -170,7 +169,6 @@ class Imitation(Training):
         return Agreement.of(part, scores, self._scaling)
 
     def _measured(self) -> dict[str, float]:
-        """A row of the curve."""
         row: dict[str, float] = {"round": self._learner.rounds}
         seen = self._agreement(self._parts["train"].sample(SAMPLE, self._settings.seed))
         row |= {"train loss": seen.loss, "train agreement": seen.agreement}

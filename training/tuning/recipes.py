@@ -75,7 +75,6 @@ class Below:
     limit: float
 
     def __call__(self, obs: Observation) -> bool:
-        """Whether to inline."""
         return bool(obs["cost_estimate"].item() < self.limit)
 
 

@@ -65,7 +65,6 @@ class Linear:
         self.features = self.names + ("mask",) * self.has_mask
 
     def decide(self, obs: Observation) -> int:
-        """The choice with the largest score."""
         default = obs.default()
         state = np.vstack([np.asarray(obs[name]).reshape(-1).astype(float) for name in self.names])
         state = np.nan_to_num(state, posinf=1e6, neginf=-1e6)

@@ -53,7 +53,6 @@ TIMED: Final = re.compile(
 
 
 def options(allocator: str) -> _core.EmitOptions:
-    """Those of a code generation with an allocator."""
     llvm_options([f"-regalloc={allocator}"])
     wanted = _core.EmitOptions()
     wanted.relocation_model, wanted.filetype = "pic", _core.FileType.ASM
@@ -89,7 +88,6 @@ def spill_code(emitted: _core.Emitted) -> dict[str, float]:
 
 
 def mean_ratio(ours: Mapping[str, float], theirs: Mapping[str, float]) -> float:
-    """The geometric mean of the functions' ratios."""
     logs = [math.log((ours[name] + SMALLEST) / (theirs[name] + SMALLEST)) for name in theirs if name in ours]
     return math.exp(sum(logs) / max(1, len(logs)))
 
@@ -111,7 +109,6 @@ def times(source: Path) -> dict[str, float]:
 
 
 def score_ratios(source: Path) -> dict[str, float]:
-    """The ratios of a program's scores."""
     ours, our_spills = scores(source, "advised")
     greedy, _ = scores(source, "greedy")
     _, basic = scores(source, "basic")

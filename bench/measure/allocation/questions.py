@@ -51,12 +51,10 @@ FIRST_LEGAL: Final = """
 
 
 def takes_default(obs: Observation) -> object:
-    """Reads nothing."""
     return obs.default()
 
 
 def reads_view(obs: Observation) -> object:
-    """Reads one element through a numpy view."""
     return obs.default() if obs["size"].item(0) >= 0 else 0
 
 

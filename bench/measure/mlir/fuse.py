@@ -128,7 +128,6 @@ class Build:
         self.result = self._kept[2].copy()
 
     def seconds(self) -> float:
-        """The time of one run."""
         return thread_seconds(partial(self._engine.invoke, "main", *self._arguments))
 
 
@@ -143,7 +142,6 @@ def speed(build: Build, plain: Build, pairs: int) -> float:
 
 
 def measure(name: str, pairs: int) -> dict[str, float]:
-    """The figures of one program."""
     text = text_of(PROGRAMS[name])
     plain = Build(text, "const:1")
     random = [Build(text, f"random:{seed}") for seed in range(SEEDS)]

@@ -42,8 +42,6 @@ functions, so that what passpilot does for every call weighs most there."""
 
 @dataclass(frozen=True)
 class Case:
-    """A module to inline in."""
-
     name: str
     kind: str
     """A key of LIMITS."""
@@ -52,7 +50,6 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """All modules."""
     for name in MODULES:
         with tempfile.TemporaryDirectory() as folder:
             yield Case(name, "real", unpacked(name, Path(folder)).text, REAL_ROUNDS)
@@ -70,17 +67,14 @@ def parsed(text: str) -> Any:
 
 
 def decide(obs: Observation) -> bool:
-    """Reads two features, and accepts."""
     return bool(obs["callee_operations"][0] + obs["loop_depth"][0] >= 0)
 
 
 def native(module: Any) -> None:
-    """Run MLIR's own pass."""
     passpilot.mlir.run_pipeline(module, "builtin.module(inline)")
 
 
 def advised(engine: str, runner: RunnerLike, module: Any) -> None:
-    """Run the advised pass."""
     with MLIR_INLINE.advisor(runner) as advisor:
         passpilot.mlir.run_pipeline(module, f"builtin.module(advised-inline{{engine={engine}}})", [advisor])
 

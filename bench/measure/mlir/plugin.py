@@ -72,7 +72,6 @@ def calls_module(calls: int, attributes: str = "") -> str:
 
 
 def mlir_opt(source: str, pipeline: str, *flags: str) -> list[str]:
-    """A command of stock mlir-opt on one thread."""
     passes = f"--pass-pipeline=builtin.module({pipeline})"
     return [str(bindir() / "mlir-opt"), *flags, source, passes, "--mlir-disable-threading", "-o", "/dev/null"]
 

@@ -25,35 +25,25 @@ NATIVE: Final = "no-op-function"
 @passpilot.llvm.function_pass("bench-empty")
 @dataclass(frozen=True)
 class Empty:
-    """Does nothing."""
-
     def run(self, function: Function) -> bool:  # noqa: ARG002
-        """Do nothing."""
         return False
 
 
 @passpilot.llvm.function_pass("bench-name")
 @dataclass(frozen=True)
 class Name:
-    """Reads the name."""
-
     def run(self, function: Function) -> bool:
-        """Whether the function is nameless."""
         return not function.name
 
 
 @passpilot.llvm.function_pass("bench-walk")
 @dataclass(frozen=True)
 class Walk:
-    """Walks over the instructions."""
-
     def run(self, function: Function) -> bool:
-        """Whether some opcode is unknown."""
         return not all(instruction.opcode for instruction in function.instructions)
 
 
 def module_of(functions: int) -> passpilot.Module:
-    """A module of this number of functions, of four instructions each."""
     body = "  %a = add i32 %x, 1\n  %b = mul i32 %a, %x\n  %c = xor i32 %b, 7\n  ret i32 %c\n"
     text = "".join(f"define i32 @f{i}(i32 %x) {{\n{body}}}\n" for i in range(functions))
     return passpilot.Module.read(text.encode(), name="bench.ll")

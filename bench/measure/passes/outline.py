@@ -31,7 +31,6 @@ HELD_OUT: Final = "rule of the others"
 
 
 def outside_loops(obs: Observation) -> bool:
-    """Functions without loops."""
     return obs["loop_depth"].item() == 0
 
 

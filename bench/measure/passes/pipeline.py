@@ -26,7 +26,6 @@ from tests.corpus.programs import Program
 
 
 def code_of(module: Module) -> bytes:
-    """The object file of a module, generated in a child process."""
     return emit(module, relocation_model="pic", isolated=True)
 
 

@@ -36,10 +36,7 @@ _WORK: list[Callable[[], None]] = []
 @passpilot.llvm.module_pass("bench-ask")
 @dataclass(frozen=True)
 class Asker:
-    """Runs the measured questions."""
-
     def run(self, module: passpilot.Module) -> bool:  # noqa: ARG002
-        """Change nothing."""
         for work in _WORK:
             work()
         return False
@@ -51,7 +48,6 @@ def constant(obs: Observation) -> int:  # noqa: ARG001
 
 
 def declared(width: int) -> DecisionPoint[int]:
-    """A point of `width` numbers."""
     return DecisionPoint[int](
         f"bench-{width}",
         features=[TensorSpec(f"feature_{number}", "int64", (1,)) for number in range(width)],

@@ -23,7 +23,6 @@ COUNT: Final = 4
 
 
 def measured(program: Program) -> dict[str, float]:
-    """The sizes and times of one program's units."""
     paths = sorted(program.bitcode("Oz").glob("*.bc"), key=lambda path: path.stat().st_size)
     units = [path for path in paths if path.name != "whole.bc" and not path.name.startswith("_driver")]
     units = units[-1 :: -max(1, len(units) // UNITS)][:UNITS]

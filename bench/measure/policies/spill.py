@@ -24,7 +24,6 @@ DEADLINE: Final = 900.0
 
 
 def measured(program: Program, policy: str, *, drivers: bool) -> dict[str, float]:
-    """A program's costs by greedy and by the policy."""
     units = sorted({program.unit(source, "O2") for source in program.sources()})
     units = [unit for unit in units if drivers or "_driver" not in unit.name]
     runs = [

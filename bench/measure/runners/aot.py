@@ -104,7 +104,6 @@ MODELS: Final[dict[str, tuple[Callable[[], onnx.ModelProto], int]]] = {
 
 
 def loops() -> ctypes.CDLL:
-    """The C loops."""
     with tempfile.TemporaryDirectory() as folder:
         c = c_library(Path(folder, "timer.so"), TIMER, f"-I{include_folder()}")
     c.per_call.restype = c.first_answer.restype = ctypes.c_double

@@ -36,7 +36,6 @@ Command = Sequence[str | Path]
 
 
 def compiled(name: str, target: Path) -> Path:
-    """Compile a C program of bench/native."""
     subprocess.run(["cc", "-O2", ROOT / "bench/native" / name, "-o", target], check=True)
     return target
 
@@ -51,7 +50,6 @@ def measured(run: Callable[[], str]) -> tuple[Used, str]:
 
 
 def with_attach(command: Command, *flags: str) -> str:
-    """Run the command under `passpilot attach`; its output."""
     ours = [PASSPILOT, "attach", "--inline=const:0", *flags, "--", *command]
     done = subprocess.run(ours, check=True, capture_output=True, text=True)
     return done.stdout + done.stderr

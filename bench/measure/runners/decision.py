@@ -51,7 +51,6 @@ def constant(obs: Observation) -> bool:  # noqa: ARG001
 
 
 def makers(folder: Path) -> dict[str, Callable[[], RunnerLike]]:
-    """The functions that make the runners, by name."""
     specs = [row.spec for row in FEATURES]
     model, path = refusing(mlp()), folder / "mlp.onnx"
     name_columns(model, [spec.name for spec in specs])

@@ -48,7 +48,6 @@ BRIDGES: Final = {"bitstream": "bytes", "json": "json"}
 
 
 def workloads() -> dict[str, Point]:
-    """The measured decision points by name."""
     inline, evict = find_point("inline"), find_point("evict")
     points = {
         "38 scalars": replace(inline, features=own_features(inline)),
@@ -150,7 +149,6 @@ def _tcp_bytes(name: str) -> int:
 
 
 def decisions() -> None:
-    """Measure all runners on all workloads; print one table per workload."""
     cold = cold_starts()
     for title, point in workloads().items():
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:

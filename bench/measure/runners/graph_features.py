@@ -30,8 +30,6 @@ QUESTION: Final = bytes(549)
 
 
 class Snapshot:
-    """The tensors of one function."""
-
     def __init__(self, function: Any) -> None:
         self.vectors = np.zeros((NODES, WIDTH), np.float32)
         self.edges = np.zeros((EDGES, 2), np.float32)

@@ -44,7 +44,6 @@ server.wait_for_termination()
 
 
 def runner(spec: str) -> Runner:
-    """Make a runner and allocate its buffers."""
     found = allocate(make_runner(spec, find_point("inline"), timeout=60))
     assert found.frame.nbytes == FRAME
     return found

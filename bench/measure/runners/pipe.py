@@ -38,7 +38,6 @@ while os.read(read, {FRAME}):
 
 
 def bare(base: str) -> Callable[[], object]:
-    """A function that asks the bare server one question."""
     write_fd = os.open(f"{base}.out", os.O_WRONLY)
     read_fd = os.open(f"{base}.in", os.O_RDONLY)
     write, read, question = os.write, os.read, bytes(FRAME)

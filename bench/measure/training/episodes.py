@@ -27,7 +27,6 @@ PIPELINE: Final = "default<Oz>"
 
 
 def yes(_: object) -> bool:
-    """The policy."""
     return True
 
 
@@ -39,7 +38,6 @@ def in_process(code: bytes) -> int:
 
 
 def episode(client: CompilerClient, code: bytes, reward: str = "none") -> None:
-    """Run one episode."""
     observation = client.reset(code, point="inline", pipeline=PIPELINE, reward=reward)
     while observation is not None:
         observation, *_ = client.step(1)
@@ -63,8 +61,6 @@ def overhead(target: str, code: bytes) -> float:
 
 
 def print_rates(target: str, code: bytes) -> None:
-    """Print the number of episodes per second."""
-
     def agent(_: int = 0) -> None:
         with CompilerClient(target) as client:
             for _ in range(ROUNDS):

@@ -71,7 +71,6 @@ def trained(folder: Path, method: str, seed: int, steps: int) -> Agent:
 
 
 def draw(agents: dict[str, list[Agent]]) -> None:
-    """Draw the curves of all agents, a chart for every method."""
     rows: dict[float, dict[str, float]] = {}
     charts = []
     for method, known in agents.items():

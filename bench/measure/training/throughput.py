@@ -126,7 +126,6 @@ def spent(run: Callable[[], object]) -> float:
 
 
 def used() -> float:
-    """The processor time of this process and its children so far."""
     both = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in both)
 

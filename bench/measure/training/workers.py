@@ -18,7 +18,6 @@ from passpilot.training.tuning.unit import LLVMS_OWN, Unit
 
 
 def compile_all(units: list[Unit], jobs: int) -> None:
-    """Compile all units."""
     choices = [(number, LLVMS_OWN) for number in range(len(units))]
     checked(Engine(units, Machines(jobs)).compile(choices))
 

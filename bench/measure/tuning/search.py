@@ -58,8 +58,6 @@ Curve = list[tuple[int, float]]
 
 
 class Bench:
-    """A unit, its compilations so far and its best size."""
-
     def __init__(self, unit: Unit, budget: int) -> None:
         self.engine, self.budget = Engine([unit], Machines(JOBS)), budget
         self.spent = 0
@@ -80,7 +78,6 @@ class Bench:
 
     @property
     def left(self) -> bool:
-        """Whether there is budget."""
         return self.spent < self.budget
 
 
@@ -91,7 +88,6 @@ def flipped(compiled: Compiled, *calls: CallKey) -> UnitChoice:
 
 
 def ours(unit: Unit, budget: int, levers: Collection[str] = LEVERS) -> Curve:
-    """`passpilot tune`."""
     engine = Engine([unit], Machines(JOBS))
     search = Search([unit], engine, object_sizes, Budget(budget), levers=levers)
     return [(compiles, size) for compiles, _, size in search.run().curve]

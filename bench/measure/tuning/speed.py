@@ -25,7 +25,6 @@ RECORDED: Final = ("compilations", "seconds", "confirmed", "unseen", "curve")
 
 
 def measured(name: str, budget: float, folder: Path) -> dict[str, Any]:
-    """Search one program."""
     corpus = exported(name, "O2", folder / f"{name}-corpus")
     seen, unseen = (ROOT / "bench/speed" / f"{script}.{SCRIPTS[name]}" for script in ("seen", "unseen"))
     command: list[str | Path] = [PASSPILOT, "tune", f"--corpus={corpus.folder}", f"--budget={budget}"]
@@ -36,7 +35,6 @@ def measured(name: str, budget: float, folder: Path) -> dict[str, Any]:
 
 
 def interval(timed: dict[str, float] | None) -> str:
-    """A ratio and its interval."""
     return f"{timed['ratio']:.3f} ({timed['low']:.3f} to {timed['high']:.3f})" if timed else "no gain found"
 
 

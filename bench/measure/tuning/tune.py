@@ -84,7 +84,6 @@ def measured(corpus: Corpus, effort: tuple[str, int], folder: Path) -> Row:
 
 
 def measured_objects(corpus: Corpus, effort: tuple[str, int], folder: Path) -> Row:
-    """Search small objects of one program, and build them."""
     (program,) = corpus.programs
     decisions = tuned(corpus, effort, "search-object", folder)
     _, size = built(corpus, program, [str(PASSPILOT), "cc", decisions], folder / "object")

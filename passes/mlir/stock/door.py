@@ -150,8 +150,6 @@ def _asked(tell: Teller, request: Request, text: bytes = b"") -> Reply:
 
 
 class _WorkerProcess:
-    """The process in which Python passes run."""
-
     def __init__(self) -> None:
         ours, its = socket.socketpair()
         with its:

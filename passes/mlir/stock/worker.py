@@ -97,7 +97,6 @@ class PassWorker:
         return self._pipelines[text]
 
     def _parsed(self, request: RunRequest, text: bytes) -> Any:
-        """The module in the text, or around it."""
         mlir, who = self._mlir, f"pass {request.name}"
         with error_list(self._context, lambda _: None) as errors:
             module = parsed(mlir, text, self._context)

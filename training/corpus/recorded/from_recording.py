@@ -221,7 +221,6 @@ def names_of(places: Sequence[tuple[str, str]], root: str = "") -> list[str]:
 
 
 def _common(paths: Sequence[str]) -> str:
-    """The folder that has all files."""
     return os.path.commonpath([os.path.dirname(path) for path in paths]) if paths else "/"
 
 

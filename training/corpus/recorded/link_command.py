@@ -96,8 +96,6 @@ def read_link(arguments: Sequence[str], directory: str, values: frozenset[str]) 
 
 
 class _Reader:
-    """The state while the arguments of a link are read."""
-
     def __init__(self, directory: str, values: frozenset[str]) -> None:
         self._directory, self._values = directory, values
         self._items: list[LinkItem] = []
