@@ -19,11 +19,9 @@ from tests.plugin.unwind_programs import BUILDS, compiled, environment
 MODES = ("full", "faults", "calls", "exceptions", "none")
 
 
-def table(path: Path) -> bytes:
+def table(path: Path, section: str = ".eh_frame") -> bytes:
     """The unwind table of an object."""
-    return next(
-        (data for name, _, data in _core.object_sections(path.read_bytes()) if name == ".eh_frame"), b""
-    )
+    return next((data for name, _, data in _core.object_sections(path.read_bytes()) if name == section), b"")
 
 
 def code(path: Path) -> list[tuple[str, bytes]]:
@@ -71,6 +69,14 @@ def test_rows_are_right_after_relaxation(tmp_path: Path) -> None:
     assert found.differences == ()
     assert found.calls > 20
     assert found.sizes[1] < found.sizes[0]
+
+
+def test_both_tables_have_the_same_rows(tmp_path: Path) -> None:
+    """LLVM writes .debug_frame and .eh_frame of one list, so neither can be full without the other."""
+    flags = language("-Oz", "-g", "-fforce-dwarf-frame")
+    full, small = (compiled(tmp_path, f"{mode}.o", *flags, mode=mode) for mode in ("full", "faults"))
+    for section in (".eh_frame", ".debug_frame"):
+        assert 0 < len(table(small, section)) < 0.9 * len(table(full, section))
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.plugin.unwind_programs import environment
 
 LEVELS: Final = ("-O0", "-O1", "-O2", "-O3", "-Os", "-Oz")
 MODES: Final = ("faults", "faults", "calls", "exceptions")
-PATIENCE: Final = 120.0
+PATIENCE: Final = 600.0
 CLANG: Final = str(bindir() / "clang++")
 
 
@@ -58,7 +58,7 @@ MACHINES: Final = {
         "aarch64",
         "arm64",
         ("-mbranch-protection=standard", ASYNC),
-        ("-mbranch-protection=pac-ret+leaf", ASYNC),
+        ("-mbranch-protection=standard", "-mbranch-protection=bti", ASYNC),
         ("-fstack-clash-protection", ASYNC),
         ("-mbranch-protection=standard",),
         ("-fno-omit-frame-pointer", ASYNC),
