@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import csv
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
@@ -17,6 +17,7 @@ from passpilot.features.log.reader import read_log
 from passpilot.features.log.shown import ShownDecision, Totals, columns, style_of
 from passpilot.plugin.errors import LogError, UsageError
 from passpilot.plugin.failures import for_terminal
+from passpilot.plugin.files import files_below
 
 _EXAMPLE = """\
 examples:
@@ -27,6 +28,8 @@ examples:
 
 
 class LogOptions(NamedTuple):
+    """The command line of `passpilot log show`."""
+
     files: tuple[str, ...] = argument(
         "LOG", "a decision log of passpilot or of MLGO, or a folder: all *.log in it", nargs="+"
     )
@@ -38,6 +41,8 @@ class LogOptions(NamedTuple):
 
 
 class LogDiffOptions(NamedTuple):
+    """The command line of `passpilot log diff`."""
+
     first: str = argument("A", "a decision log")
     second: str = argument("B", "another log of the same decision point")
     limit: int | None = option(type=count_of("decisions"), metavar="N", help="print the first N differences")
@@ -55,6 +60,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser("passpilot log", description="Print decision logs, and compare two.", epilog=_EXAMPLE)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     show = commands.add_parser(
@@ -94,11 +100,10 @@ def _logs(path: str) -> list[str]:
     Raises:
         LogError: the folder has none.
     """
-    folder = Path(path)
-    if not folder.is_dir():
+    if not os.path.isdir(path):
         return [path]
-    if found := sorted(str(file) for file in folder.rglob("*.log")):
-        return found
+    if found := files_below(path, ".log"):
+        return list(map(str, found))
     raise LogError(f"log show: expected logs in the folder {path}, got no file *.log")
 
 

@@ -142,6 +142,9 @@ def _fail(error: Exception, traceback: bool) -> int:
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         _say(f"error: expected to open another file, got: {error.strerror}; raise the limit (ulimit -n)")
         return 1
+    if isinstance(error, MemoryError):
+        _say("error: expected more memory, got none; raise the limit (ulimit -v), or give smaller inputs")
+        return 1
     if not isinstance(error, Error):
         raise error
     if traceback:

@@ -20,6 +20,8 @@ _MOST: Final = max(8, 2 * (os.cpu_count() or 1))
 
 
 class ServeCompilerOptions(NamedTuple):
+    """The command line of `passpilot serve-compiler`."""
+
     grpc: str = option(
         metavar="[HOST:]PORT",
         required=True,
@@ -55,6 +57,7 @@ class ServeCompilerOptions(NamedTuple):
 
 
 def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         "passpilot serve-compiler",
         description="Let agents take the decisions of compilations over gRPC, one episode per compilation.",

@@ -141,6 +141,7 @@ class ConformanceError(RunnerError):
 PUBLIC: Final = [
     kind for kind in tuple(globals().values()) if isinstance(kind, type) and issubclass(kind, BaseException)
 ]
+"""All classes above."""
 
 publish("passpilot.errors", PUBLIC)
 

@@ -62,6 +62,7 @@ def needs(extra: str, who: str) -> Iterator[None]:
 
 
 def install(extra: str) -> str:
+    """The command that installs an extra."""
     return f'pip install "passpilot[{extra}]"'
 
 

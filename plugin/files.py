@@ -18,14 +18,19 @@ import contextlib
 import errno
 import os
 import re
+import select
 import stat
 import sys
+import time
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.failures import utf8
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _DESCRIPTOR: Final = re.compile(
     r"/dev/(stdout|(?P<stderr>stderr))|(/dev/fd|/proc/self/fd)/(?P<number>\d{1,9})", re.ASCII
@@ -35,9 +40,14 @@ _DESCRIPTOR: Final = re.compile(
 _MOST_LINKS: Final = 40
 """The most symbolic links that Linux follows in one name."""
 
-
-_MOST_BYTES: Final = 0x7FFFFFFF
+MOST_BYTES: Final = 0x7FFFFFFF
 """The largest input; ONNX's format has no larger models."""
+
+MOST_TEXT: Final = 64 << 20
+"""The largest text but JSON, such as a response file: its readers need seconds for so much."""
+
+_PATIENCE: Final = 10.0
+"""Seconds that the writer of a pipe may take."""
 
 
 class OutputFile:
@@ -91,6 +101,7 @@ class OutputFile:
         return f"{self._target}.{os.getpid()}.{id(self):x}.tmp"
 
     def write(self, data: bytes) -> None:
+        """Write all of `data`."""
         view = memoryview(data)
         try:
             while view:
@@ -158,28 +169,70 @@ class OutputFile:
             self.discard()
 
 
-def read_regular(path: str | os.PathLike[str]) -> bytes:
-    """The contents of a regular file of less than 2 GiB; a FIFO is refused, where `open` would wait.
+def read_regular(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
+    """What a regular file of up to `most` bytes has when it is opened; a FIFO is refused, not waited for.
 
     `plugin/native/runtime/input_file.h` follows the same rule.
 
     Raises:
-        OSError: the file cannot be read, or is not a regular file.
+        OSError: the file cannot be read, has more bytes, or is not a regular file.
     """
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
-            if status.st_size > _MOST_BYTES:
+            if status.st_size > most:
                 raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), os.fspath(path))
-            return file.read()
+            return file.read(status.st_size)
+    except MemoryError as error:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)) from error
     except ValueError as error:  # the path has a null character, or no file can have this name
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL)) from error
 
 
+def read_secret(path: str, most: int = 1 << 20) -> bytes:
+    """The contents of a file or pipe of up to `most` bytes, as in ``--token=@<(pass show it)``.
+
+    Raises:
+        OSError: it cannot be read, has more bytes, or does not end within ten seconds.
+    """
+    data, ends = b"", time.monotonic() + _PATIENCE
+    with open(path, "rb", buffering=0, opener=_open_at_once) as file:
+        while (part := file.read(most)) != b"":
+            data += part or b""
+            if len(data) > most:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+            left = ends - time.monotonic()
+            if part is None and (left <= 0 or not select.select([file], [], [], left)[0]):
+                raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT), path)
+    return data
+
+
 def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
+
+
+def files_below(folder: str, suffix: str) -> list[Path]:
+    """The regular files below a folder whose names end so, in order; folders behind links are left out.
+
+    Raises:
+        InputError: it is no folder.
+    """
+    from pathlib import Path  # commands that start fast need none
+
+    if not os.path.isdir(folder):
+        raise InputError(f"{folder}: expected a folder, got none")
+    found: list[Path] = []
+    rest = [folder]
+    while rest:  # pathlib's own search calls itself at every level
+        with contextlib.suppress(OSError), os.scandir(rest.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    rest.append(entry.path)
+                elif entry.name.endswith(suffix) and os.path.isfile(entry.path):
+                    found.append(Path(entry.path))
+    return sorted(found)
 
 
 def is_below(path: str | os.PathLike[str], root: str | os.PathLike[str]) -> bool:

@@ -32,7 +32,7 @@ def load_file(path: str | os.PathLike[str]) -> ModuleType:
         InputError: the file is missing or unreadable, or raised an exception; names file and line.
         Error: an error of passpilot's own that the file raised.
     """
-    place = Path(path).resolve()
+    place = Path(os.path.realpath(path))  # Path.resolve raises RuntimeError for links in a circle
     with _LOCK:
         if place not in _LOADED:
             _run(place, str(path))

@@ -36,7 +36,7 @@ from typing import (
 
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.failures import did_you_mean
-from passpilot.plugin.files import read_regular
+from passpilot.plugin.files import MOST_BYTES, MOST_TEXT, read_regular
 
 T = TypeVar("T")
 
@@ -45,6 +45,14 @@ _LARGEST: Final = 1 << 64
 _DEEPEST: Final = 64
 _SUSPECT: Final = re.compile(r"\\u[dD][89abAB]|[0-9]{20}")
 """What JSON has if a text or an integer in it is out of bounds."""
+_MOST_JSON: Final = 512 << 20
+_WORDS: Final = (
+    r"""(?s)\"{3}(?:\\.|[^\\])*?(?:\"{3}|\\?\Z)|'{3}.*?(?:'{3}|\Z)"""
+    r"""|"(?:\\.|[^"\\\n])*+"?|'[^'\n]*+'?|#[^\n]*+"""
+)
+"""The strings and comments of TOML, up to the first that is wrong."""
+_DEEP_KEY: Final = rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_DEEPEST}}}"
+"""A key of too many parts, for which Python's reader takes time by the square of their number."""
 
 
 def parse_json(
@@ -68,12 +76,12 @@ def parse_toml(data: bytes | str, where: str) -> dict[str, Any]:
 
 
 def read_json(path: str | os.PathLike[str], expected: str = "a JSON file") -> object:
-    """The value in a JSON file.
+    """The value in a JSON file of up to 512 MiB.
 
     Raises:
         InputError: the file cannot be read, or is not JSON.
     """
-    return parse_json(read_input(path, expected), str(path), expected)
+    return parse_json(read_input(path, expected, _MOST_JSON), str(path), expected)
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -82,17 +90,17 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises:
         InputError: the file cannot be read, or is not TOML.
     """
-    return parse_toml(read_input(path, "a TOML file"), str(path))
+    return parse_toml(read_input(path, "a TOML file", MOST_TEXT), str(path))
 
 
-def read_input(path: str | os.PathLike[str], expected: str) -> bytes:
-    """The contents of a regular file.
+def read_input(path: str | os.PathLike[str], expected: str, most: int = MOST_BYTES) -> bytes:
+    """The contents of a regular file of up to `most` bytes.
 
     Raises:
         InputError: the file cannot be read; says what was expected.
     """
     try:
-        return read_regular(path)
+        return read_regular(path, most)
     except OSError as error:
         raise InputError(f"{path}: expected {expected}, got: {error.strerror}") from error
 
@@ -119,6 +127,8 @@ def _json_value(text: str) -> object:
 def _toml_value(text: str) -> dict[str, Any]:
     import tomllib  # commands that start fast need none
 
+    if re.search(_DEEP_KEY, re.sub(_WORDS, "k", text)):
+        raise RecursionError
     value = tomllib.loads(text)
     _check_values(value)
     return value

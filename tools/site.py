@@ -137,6 +137,7 @@ class ApiPage(NamedTuple):
     more: str = ""
     """What follows the first sentence."""
     options: str = ""
+    """The options of mkdocstrings for every name."""
 
     def text(self) -> str:
         """The page in Markdown; mkdocstrings replaces its directives."""

@@ -186,6 +186,7 @@ class EpisodeWorker:
 
     @property
     def alive(self) -> bool:
+        """Whether the process runs."""
         return self._process.poll() is None
 
     def end(self) -> None:
@@ -256,6 +257,7 @@ class Pool:
             task.add_done_callback(self._leaving.discard)
 
     def end(self, worker: EpisodeWorker) -> None:
+        """End a lent worker."""
         self._lent.discard(worker)
         worker.end()
 
@@ -284,6 +286,7 @@ class Pool:
         self.give_back(await self.borrow(), done=True)
 
     def close(self) -> None:
+        """End all workers."""
         for task in self._leaving:
             task.cancel()
         for worker in (*self._idle, *self._lent):

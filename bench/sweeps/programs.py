@@ -72,6 +72,7 @@ SWEEPS: Final = {
     "rows-exceptions": (unwind.RANDOM,),
     "rows-frames": (unwind.RANDOM,),
 }
+"""The sweeps and their trials."""
 COUNTS: Final = {
     "csmith": 2000,
     "corpus": 100,

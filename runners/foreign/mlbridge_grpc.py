@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -145,7 +146,7 @@ def compiled_service(path: str) -> Service:
     if find_spec("grpc_tools") is None:
         msg = f"proto {path}: expected grpcio-tools to compile it, got none; run: pip install grpcio-tools"
         raise RunnerSpecError(msg)
-    file = Path(path).resolve()
+    file = Path(os.path.realpath(path))
     if not file.is_file():
         raise RunnerSpecError(f"proto {path}: expected a file, got none")
     with tempfile.TemporaryDirectory() as folder:

@@ -272,7 +272,7 @@ class _BundleReader:
 
     def wrong(self, expected: str, got: str) -> InputError:
         hint = "docs/policies.md describes the file"
-        return InputError(f"{self._who}: expected {expected}, got {got}; {hint}")
+        return InputError(f"{self._who}: expected {expected}, got {got:.200}; {hint}")
 
     def _refused(self, expected: str, got: str) -> InputError:
         """The error about a name in a recipe, with its line unless TOML spells it in another way."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from passpilot.plugin.errors import Error, InputError
+from passpilot.plugin.files import read_secret
 from passpilot.runners.remote.grpc_messages import split_address
 
 
@@ -127,7 +128,6 @@ def _read(path: str, who: str, what: str) -> bytes:
         InputError: it cannot be read.
     """
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return read_secret(path)
     except OSError as error:
         raise InputError(f"{who}: expected {what} in {path}, got: {error.strerror}") from error

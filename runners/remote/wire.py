@@ -77,6 +77,7 @@ def answer_struct(advice: TensorSpec) -> struct.Struct:
 
 
 def frame_size(inputs: tuple[TensorSpec, ...]) -> int:
+    """The size of a request's frame in bytes."""
     return layout(inputs)[1]
 
 

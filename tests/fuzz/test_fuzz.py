@@ -7,7 +7,6 @@ what swells or does not end is an error, too. `make sanitize` runs the readers i
 
 from __future__ import annotations
 
-import resource
 import warnings
 from functools import partial
 from pathlib import Path
@@ -18,19 +17,15 @@ import pytest
 
 from passpilot.plugin.errors import Error
 from passpilot.plugin.isolated import run_isolated
-from tests.fuzz.readers import HARMLESS, READERS, SLOW, Reader, mutated
+from tests.fuzz.readers import HARMLESS, READERS, SLOW, Reader, limit_memory, mutated
 
 MUTATIONS: Final = 2000
-MEMORY: Final = 512 << 20
-"""The bytes that a reader may have for its inputs, which have some kilobytes."""
 SECONDS: Final = 300.0
 
 
 def refusals(reader: Reader, seed: bytes, folder: Path, numbers: range) -> int:
     """How many of the mutations are refused."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        now = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, now + MEMORY))
+    limit_memory()
     warnings.simplefilter("ignore")
     refused = 0
     for number in numbers:

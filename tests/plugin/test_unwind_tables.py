@@ -236,17 +236,3 @@ def test_wrong_modes_are_refused(tmp_path: Path) -> None:
     done = command("llc", "-unwind=some", str(bitcode), cwd=tmp_path)
     assert done.code == 2
     assert "llc: for the --unwind option: Cannot find option named 'some'!" in done.err
-
-
-def test_the_command_compares_what_follows_code_without_a_table(tmp_path: Path) -> None:
-    (tmp_path / "a.c").write_text(
-        '__asm__(".text\\nbare: call far\\n ret");\nvoid far(void);\nvoid f(void) { far(); far(); }\n'
-    )
-    for mode in ("full", "none"):
-        done = command("cc", f"--unwind={mode}", "-Oz", "-c", "a.c", "-o", f"{mode}.o", cwd=tmp_path)
-        assert (done.code, done.err) == (0, "")
-    done = command("unwind", "check", "full.o", "none.o", "--at=calls", cwd=tmp_path)
-    assert (done.code, done.err) == (1, "")
-    *_, counts, sizes = done.out.decode().splitlines()
-    assert " 1 calls and 0 other instructions that can fault: 1 differences" in counts
-    assert sizes == f"unwind tables: {len(table(tmp_path / 'full.o')):,} bytes in A, 0 in B"

@@ -28,6 +28,8 @@ _LEAST: Final = 0.01
 
 
 class Strategy(ABC):
+    """An evolution strategy."""
+
     mean: Vector
     """The present weights."""
 

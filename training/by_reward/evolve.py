@@ -63,6 +63,8 @@ def evolve(
 
 
 class EvolutionRun(RewardTraining):
+    """An evolution; see `RewardTraining`."""
+
     charts: ClassVar = (("reward", "best candidate"), ("train reward", "validation reward"))
     facts: ClassVar = ("done", "best", "kept", "start")
 

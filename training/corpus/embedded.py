@@ -16,7 +16,7 @@ from typing import Final
 
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.files import is_below, read_regular
+from passpilot.plugin.files import MOST_TEXT, files_below, is_below, read_regular
 from passpilot.training.corpus.archive import is_archive, read_members
 from passpilot.training.corpus.arguments import value_of
 from passpilot.training.corpus.builder import CorpusDraft, UnitDraft
@@ -78,7 +78,7 @@ def draft_params(file: str, root: str) -> CorpusDraft:
         InputError: the file cannot be read.
     """
     try:
-        words = shlex.split(read_regular(file).decode("utf-8", "surrogateescape"))
+        words = shlex.split(read_regular(file, MOST_TEXT).decode("utf-8", "surrogateescape"))
     except OSError as error:
         raise InputError(f"{file}: expected a linker's parameters, got: {error.strerror}") from error
     except ValueError as error:
@@ -146,14 +146,3 @@ def _unit(name: str, path: Path, data: bytes, root: str) -> UnitDraft:
 def inside(name: str) -> str:
     """The name as one within a corpus: no absolute path, and none that leads upwards."""
     return os.path.normpath(f"/{name}").lstrip("/")
-
-
-def files_below(folder: str, suffix: str) -> list[Path]:
-    """The files below a folder whose names end so, in order.
-
-    Raises:
-        InputError: it is no folder.
-    """
-    if not os.path.isdir(folder):
-        raise InputError(f"{folder}: expected a folder, got none")
-    return sorted(path for path in Path(folder).rglob(f"*{suffix}") if path.is_file())

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from passpilot.plugin.files import read_regular
+from passpilot.plugin.files import MOST_TEXT, files_below, read_regular
+from passpilot.plugin.records import read_input
 from passpilot.training.corpus.builder import CorpusDraft, UnitDraft
-from passpilot.training.corpus.embedded import files_below
 from passpilot.training.corpus.inspection import ModuleFacts
 from passpilot.training.corpus.layout import UnitOrigin, command_arguments
 
@@ -36,7 +36,7 @@ def draft_bitcode(folder: str, override: tuple[str, ...] | None) -> CorpusDraft:
 def _plain(path: Path, folder: str) -> UnitDraft:
     stem = str(path.relative_to(folder)).removesuffix(".bc")
     command, index = path.with_name(f"{path.stem}.cmd"), path.with_name(f"{path.stem}{INDEX}")
-    known = command_arguments(command.read_bytes()) if command.is_file() else ()
+    known = command_arguments(read_input(command, "arguments", MOST_TEXT)) if command.is_file() else ()
     thinlto = partial(read_regular, index) if index.is_file() else None
     return UnitDraft(
         stem, partial(read_regular, path), lambda facts: known or derived(facts), thinlto=thinlto

@@ -6,13 +6,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Final, cast
 
 from passpilot.features.log.reader import read_log
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.files import read_regular
+from passpilot.plugin.files import files_below, read_regular
 from passpilot.plugin.records import parse_json
 from passpilot.training.evaluation.results import FORMAT, check_result
 from passpilot.training.report.document import page
@@ -101,7 +100,7 @@ class Report:
 
     def _add_folder(self, path: str, name: str) -> None:
         """Add all logs in a folder: those of the same point are one run."""
-        files = sorted(str(file) for file in Path(path).rglob("*.log"))
+        files = list(map(str, files_below(path, ".log")))
         if not files:
             raise InputError(f"report {path}: expected a folder with logs, got no file *.log in it")
         runs: dict[tuple[TensorSpec, ...], LoggedRun] = {}
@@ -124,9 +123,11 @@ class Report:
         return searches
 
     def to_html(self, title: str = "") -> bytes:
+        """The page."""
         return page(title or self._title(), self.to_json())
 
     def to_json(self) -> dict[str, object]:
+        """The data of the page."""
         return {
             "about": self._about(),
             "strings": list(self._strings),

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from passpilot.plugin.errors import Error, InputError
-from passpilot.plugin.files import write_file
+from passpilot.plugin.files import read_regular, write_file
 from passpilot.plugin.records import parse_json
 from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.decision_file import CallKey
@@ -110,9 +110,8 @@ def _packed(compiled: Compiled) -> bytes:
 def _read(path: str, choice: UnitChoice) -> Compiled | None:
     """What a file has; None if it is missing or damaged."""
     try:
-        with open(path, "rb") as file:
-            unpack = zlib.decompressobj()
-            data = unpack.decompress(file.read(), _MOST_BYTES)
+        unpack = zlib.decompressobj()
+        data = unpack.decompress(read_regular(path, _MOST_BYTES), _MOST_BYTES)
         if not unpack.eof:
             return None
         size = int.from_bytes(data[:8], "little")

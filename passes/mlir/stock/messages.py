@@ -26,8 +26,11 @@ class RunRequest(NamedTuple):
     compilation: int
     """The number of the compilation; 0 if it has no advisors."""
     operation: str
+    """The name of the operation."""
     name: str
+    """The name of the pass."""
     element: str
+    """The pass with its options."""
     inside: bool
     """Whether the text is a module whose first operation is the one to run on."""
 
@@ -39,6 +42,7 @@ class AdviseRequest(NamedTuple):
     point: str
     runner: str
     log: str
+    """The path of the log; empty for none."""
     on_error: OnError
     timeout: float
 
@@ -48,7 +52,9 @@ class EndRequest(NamedTuple):
 
     compilation: int
     good: bool
+    """Whether the compilation has succeeded."""
     stats: bool
+    """Whether to print the advisors' counts."""
 
 
 Request = RunRequest | AdviseRequest | EndRequest

@@ -3,6 +3,7 @@
 #include "decisions.h"
 
 #include "../runtime/permitted.h"
+#include "../runtime/text.h"
 #include "unwind_tables.h"
 
 #include "llvm/Analysis/LoopInfo.h"
@@ -46,9 +47,9 @@ public:
       return PreservedAnalyses::all();
     ModulePassManager Inner;
     if (Error E = All->parseLate(Inner, Unit->Pipeline)) {
-      M.getContext().emitError("decisions for " + Unit->Name +
-                               ": expected a pipeline, got '" + Unit->Pipeline +
-                               "': " + toString(std::move(E)));
+      M.getContext().emitError(
+          shown("decisions for " + Unit->Name + ": expected a pipeline, got '" +
+                Unit->Pipeline.substr(0, 80) + "': " + toString(std::move(E))));
       return PreservedAnalyses::all();
     }
     return Inner.run(M, MAM);

@@ -2,6 +2,7 @@
 
 #include "user_pass.h"
 
+#include "../runtime/permitted.h"
 #include "compat.h"
 #include "estimated_profile.h"
 #include "user_pass_check.h"
@@ -167,6 +168,8 @@ Error UserPasses::explained(Error E) const {
 template <typename PassManagerT>
 Error UserPasses::parse(PassBuilder &PB, PassManagerT &PM, StringRef Text) {
   // Parsing nests: an extension point's text is parsed during another.
+  if (isTooDeep(Text))
+    return createStringError(Twine("expected a pipeline, got ") + TooDeep);
   const SaveAndRestore Outer(First);
   if constexpr (LevelOf<PassManagerT> == PassLevel::Module)
     First = Text.take_until([](char C) { return StringRef(",()").contains(C); })

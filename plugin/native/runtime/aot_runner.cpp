@@ -52,7 +52,7 @@ std::string complaint(std::ifstream File) {
 /// The descriptor of an in-memory copy of the file at \p Path, or -1 with \p
 /// Why set. If a read fails, the copy is incomplete and complaint() refuses it.
 int copyOf(const std::string &Path, std::string &Why) {
-  const int From = openInput(Path, Why);
+  const int From = openInput(Path, Why, MostBytes);
   if (From < 0)
     return -1;
   const int To = memfd_create("passpilot-model", MFD_CLOEXEC);

@@ -6,19 +6,25 @@
 #ifndef PASSPILOT_RUNTIME_INPUT_FILE_H
 #define PASSPILOT_RUNTIME_INPUT_FILE_H
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
 namespace passpilot {
 
-/// Opens the regular file at \p Path for reading. Returns -1, with \p Why set,
-/// if there is none that can be read. The caller closes the descriptor.
-int openInput(const std::string &Path, std::string &Why);
+/// The most bytes of a model, in ONNX's format, too, and of a text.
+inline constexpr int64_t MostBytes = 0x7fffffff, MostText = 64 << 20;
 
-/// The contents of the regular file at \p Path, of less than 2 GiB. Returns
-/// nothing, with \p Why
-/// set, if it cannot be read.
-std::optional<std::string> readInput(const std::string &Path, std::string &Why);
+/// Opens the regular file at \p Path for reading. Returns -1, with \p Why set,
+/// if it has more than \p Most bytes or cannot be read. The caller closes the
+/// descriptor.
+int openInput(const std::string &Path, std::string &Why, int64_t Most);
+
+/// The contents that the regular file at \p Path has when it is opened.
+/// Returns nothing, with \p Why set, if it has more than \p Most bytes or
+/// cannot be read.
+std::optional<std::string> readInput(const std::string &Path, std::string &Why,
+                                     int64_t Most = MostText);
 
 } // namespace passpilot
 

@@ -2,6 +2,8 @@
 
 #include "onnx_tensor.h"
 
+#include <optional>
+
 namespace passpilot::onnx {
 
 template <typename T> static double at(const void *Data, size_t I) {
@@ -53,24 +55,30 @@ std::string shapeText(const std::vector<int64_t> &Shape) {
   return S + "]";
 }
 
+/// The product of the dimensions of \p Shape that are not open; nothing if no
+/// size_t holds it.
+static std::optional<size_t> product(const std::vector<int64_t> &Shape) {
+  size_t Product = 1;
+  for (const int64_t D : Shape)
+    if (D >= 0 &&
+        __builtin_mul_overflow(Product, static_cast<size_t>(D), &Product))
+      return std::nullopt;
+  return Product;
+}
+
 bool closeShape(std::vector<int64_t> &Shape, size_t N) {
-  size_t Known = 1;
+  const auto Known = product(Shape);
   int64_t *Open = nullptr;
   for (size_t I = 0; I < Shape.size(); ++I) {
-    if (Shape[I] >= 0) {
-      Known *= static_cast<size_t>(Shape[I]);
+    if (Shape[I] >= 0)
       continue;
-    }
     Shape[I] = 1;
     if (I > 0 || Shape.size() == 1)
       Open = &Shape[I];
   }
-  if (Open && Known && N % Known == 0)
-    *Open = static_cast<int64_t>(N / Known);
-  size_t Total = 1;
-  for (int64_t D : Shape)
-    Total *= static_cast<size_t>(D);
-  return Total == N;
+  if (Open && Known.value_or(0) && N % *Known == 0)
+    *Open = static_cast<int64_t>(N / *Known);
+  return product(Shape) == N;
 }
 
 } // namespace passpilot::onnx

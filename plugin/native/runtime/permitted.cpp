@@ -213,8 +213,20 @@ bool isPermittedOption(std::string_view Text) {
                         std::string_view::npos));
 }
 
+bool isTooDeep(std::string_view Pipeline) {
+  unsigned Depth = 1;
+  for (const char C : Pipeline)
+    if (C == '(' && ++Depth > MostLevels)
+      return true;
+    else if (C == ')' && Depth > 0)
+      --Depth;
+  return false;
+}
+
 std::vector<std::string> otherPasses(std::string_view Pipeline) {
   std::vector<std::string> Others;
+  if (isTooDeep(Pipeline))
+    Others.emplace_back(TooDeep);
   while (!Pipeline.empty()) {
     const size_t End = std::min(Pipeline.find_first_of(",()"), Pipeline.size());
     const std::string_view Element = Pipeline.substr(0, End);

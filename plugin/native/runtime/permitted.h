@@ -29,6 +29,12 @@ bool isPermittedOption(std::string_view Text);
 /// The names in \p Pipeline that are no permitted passes, in their order.
 std::vector<std::string> otherPasses(std::string_view Pipeline);
 
+/// The levels that a pipeline may have. LLVM's parser calls itself for each:
+/// a hundred thousand would overflow the stack.
+inline constexpr unsigned MostLevels = 64;
+inline constexpr const char *TooDeep = "more than 64 levels of passes";
+bool isTooDeep(std::string_view Pipeline);
+
 /// Whether \p Text says where unwind tables are exact: a value of the option
 /// "unwind", which the pass in ../llvm/unwind_tables.h reads.
 bool isUnwindMode(std::string_view Text);

@@ -119,7 +119,7 @@ std::unique_ptr<Runner> modelRunner(std::string_view Scheme,
                          P.Domain, Options, Error, Mismatch);
   }
   std::string Why;
-  const auto Model = readInput(Path, Why);
+  const auto Model = readInput(Path, Why, MostBytes);
   if (!Model)
     Error = "model " + Path + ": expected an ONNX file, got: " + Why;
   if (!Model || Host.OnnxLibrary.empty())

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.files import files_below
 from passpilot.training.corpus.elf import code_hash
-from passpilot.training.corpus.embedded import draft_embedded, draft_objects, draft_params, files_below
+from passpilot.training.corpus.embedded import draft_embedded, draft_objects, draft_params
 from passpilot.training.evaluation.unit_compiler import Toolchain
 from tests.training.corpus.builds import run
 from tests.training.corpus.test_formats import member

@@ -18,6 +18,7 @@ class RecordedUnit:
     """A unit that a command has compiled."""
 
     source: str
+    """The source file."""
     language: str
     """``c`` or ``c++``."""
     arguments: tuple[str, ...] = ()
@@ -33,7 +34,9 @@ class RecordedUnit:
     code_sha256: str = ""
     """Of the object's machine code."""
     command: tuple[str, ...] = ()
+    """The whole command."""
     directory: str = ""
+    """Where the command ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,8 @@ class RecordedLink:
 
 @dataclass(frozen=True, slots=True)
 class RecordedCommand:
+    """A command of a build."""
+
     format: int
     time: int
     directory: str
