@@ -63,7 +63,7 @@ def make_parser() -> Parser:
         description="Let agents take the decisions of compilations over gRPC, one episode per compilation.",
         epilog="example:\n  passpilot serve-compiler --grpc :5005 --corpus modules/\n\n"
         "Without --token, it prints a line with the token that agents must send. An agent can let LLVM run\n"
-        "any passes on any module: give the token only to people to whom you would give a shell.\n\n"
+        "its passes on any module: give the token only to people to whom you would give a shell.\n\n"
         "It serves 1000 agents at a time, half of them of one peer, and fewer if there are few file\n"
         "descriptors (ulimit -n). A message must end within --timeout, and has at most 200 MiB; all\n"
         "unfinished ones together have at most 400 MiB, half of them from one peer. Connections that ask\n"

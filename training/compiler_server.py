@@ -24,6 +24,7 @@ from passpilot.runners.remote.grpc_messages import options
 from passpilot.runners.remote.wire import LARGEST
 from passpilot.runners.serving.connections import Connections
 from passpilot.runners.serving.guard import LOOKERS, AsyncTokenGuard, Lookers, Share
+from passpilot.runners.serving.sessions import Notices
 from passpilot.training.compiler_service import SERVICE, CompilerService, ServedFolder
 from passpilot.training.pool import GRACE, Pool, WorkerOptions
 
@@ -59,7 +60,7 @@ class CompilerServer:
         folder = ServedFolder(corpus)
         self._pool = Pool(workers, episodes)
         most = places(MOST)
-        self._connections = Connections(LARGEST, TOTAL, timeout, _notice)
+        self._connections = Connections(LARGEST, TOTAL, timeout, Notices(_notice))
         self._service = CompilerService(
             self._pool, folder, timeout, compile_timeout, self._connections, Share(most // 2)
         )

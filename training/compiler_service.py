@@ -16,8 +16,9 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 import grpc
+from google.protobuf.message import DecodeError
 
-from passpilot.plugin.errors import CompilationError, Error, InputError
+from passpilot.plugin.errors import CompilationError, Error, InputError, PeerError
 from passpilot.runners.remote import wire
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Start
 from passpilot.training.messages import default_start, failure
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from passpilot.runners.serving.guard import Share
     from passpilot.training.pool import EpisodeWorker, Pool
 
-    Context = grpc.aio.ServicerContext[AgentMessage, CompilerMessage]
+    Context = grpc.aio.ServicerContext[bytes, CompilerMessage]
 
 SERVICE: Final = "passpilot.v1.Compiler"
 REMEMBERED: Final = 4096
@@ -123,9 +124,9 @@ class CompilerService:
 
     def handler(self) -> grpc.GenericRpcHandler:
         """The service's methods, for a gRPC server."""
-        method = grpc.stream_stream_rpc_method_handler(
+        method: grpc.RpcMethodHandler[bytes, CompilerMessage] = grpc.stream_stream_rpc_method_handler(
             self._episodes,
-            AgentMessage.FromString,
+            None,  # a malformed message gets an answer
             CompilerMessage.SerializeToString,
         )
         return grpc.method_handlers_generic_handler(SERVICE, {"Episodes": method})
@@ -151,9 +152,9 @@ class _AgentStream:
     async def run(self) -> None:
         """Answer until the agent leaves; its death cancels this at any await."""
         try:
-            while isinstance(message := await self._next(), AgentMessage):
-                self._stream.take(message.ByteSize())
-                answer = await self._answer(message)
+            while isinstance(data := await self._next(), bytes):
+                self._stream.take(len(data))
+                answer = await self._answer(data)
                 await self._within(self._service.timeout, self._context.write(answer), "it to take an answer")
         finally:
             self._leave(done=False)
@@ -171,8 +172,9 @@ class _AgentStream:
             msg = f"agent: expected {what} within {seconds:g} s, got silence; see --timeout"
             await self._context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, msg)
 
-    async def _answer(self, message: AgentMessage) -> CompilerMessage:
+    async def _answer(self, data: bytes) -> CompilerMessage:
         try:
+            message = AgentMessage.FromString(data)
             if message.HasField("start"):
                 return await self._begin(message.start)
             if self._worker is None:
@@ -181,6 +183,8 @@ class _AgentStream:
             return await self._ask(self._worker, message)
         except Error as error:
             return failure(error)
+        except DecodeError:
+            return failure(PeerError(f"agent: expected a message of compiler.proto, got {data[:40]!r}"))
 
     async def _begin(self, start: Start) -> CompilerMessage:
         self._worker = await self._free_worker()

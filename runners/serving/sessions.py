@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +24,30 @@ FRAME: Final = 1 << 20
 """Bytes of the largest frame, unless the runner reads more or the user wants it."""
 LONGEST_NOTICE: Final = 1000
 """The most characters of an error in a server's own output."""
+MOST_NOTICES: Final = 50
+"""The most such lines in a minute, so that clients cannot fill a log, or a pipe that nobody reads."""
+
+
+class Notices:
+    """Shows lines about clients by `show`: at most `most` in a minute, and how many were left out."""
+
+    def __init__(self, show: Callable[[str], object], most: float = MOST_NOTICES) -> None:
+        self._show, self._most = show, most
+        self._lock = threading.Lock()
+        self._minute = 0
+        self._count = 0
+
+    def __call__(self, text: str) -> None:
+        minute = int(time.monotonic() // 60)
+        with self._lock:
+            left_out = self._count - self._most
+            self._count = self._count + 1 if minute == self._minute else 1
+            self._minute = minute
+            count = self._count
+        if left_out > 0 and count == 1:
+            self._show(f"{counted(int(left_out), 'line')} about clients left out")
+        if count <= self._most:
+            self._show(text[:LONGEST_NOTICE])
 
 
 class Supply:
@@ -120,15 +145,12 @@ class Tally:
     """
 
     def __init__(self, notice: Callable[[str], object] = lambda _: None, *, verbose: bool = False) -> None:
-        self._notice = notice
+        self.notice: Final = Notices(notice, math.inf if verbose else MOST_NOTICES)
+        """Shows a line in the server's own output."""
         self._verbose = verbose
         self._lock = threading.Lock()
         self._sessions = 0
         self._total = SessionCount()
-
-    def notice(self, text: str) -> None:
-        """Show a line in the server's own output."""
-        self._notice(text[:LONGEST_NOTICE])
 
     @contextmanager
     def session(self, client: str) -> Iterator[SessionCount]:

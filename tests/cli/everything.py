@@ -24,6 +24,7 @@ FILES: Final = {
     "[trees]\nrounds = 2\n",
     "evolve.toml": f"{_TRIED}iterations = 1\npopulation = 4\n",
     "ppo.toml": f"{_TRIED}steps = 64\nenvironments = 1\n",
+    "dqn.toml": f"{_TRIED}steps = 64\nenvironments = 1\n",
 }
 _NAMES: Final = ",".join(feature.name for feature in find_point("inline").features[:38])
 ONNX: Final = f"onnx:model.onnx?map=x:{_NAMES}&output=action"
@@ -87,6 +88,9 @@ def other() -> Iterator[list[str]]:
     """The commands that ask no runner."""
     ours, stock = str(PASSPILOT), str(OPT.parent)
     yield [ours, "opt", "once.bc", "-passes=default<Oz>", f"--inline={ONNX}", "-o", "onnx.bc"]
+    loaded = (f"-fpass-plugin={llvm_plugin()}", "-Xclang", "-load", "-Xclang", str(llvm_plugin()))
+    advice = ("-mllvm", f"-passpilot-inline={ONNX}")
+    yield [f"{stock}/clang", *loaded, *advice, "-Oz", "-c", "once.c", "-o", "clang.o"]
     yield [ours, "llc", "opt.bc", "--evict=random:1", "-filetype=obj", "-o", "llc.o"]
     yield [ours, "aot", "model.onnx", "-o", "model.so"]
     yield [ours, "corpus", "verify", "corpus"]
@@ -109,7 +113,7 @@ def learning() -> Iterator[list[str]]:
     """The commands that take longer."""
     ours = str(PASSPILOT)
     yield [ours, "train", "data", "once.bc", "--teacher=default", "-o", "data"]
-    agents = ("ppo",) if find_spec("torch") else ()
+    agents = ("ppo", "dqn") if find_spec("torch") else ()
     for name in ("imitate", "evolve", *agents):
         yield [ours, "train", name, f"{name}.toml", "-o", name]
 

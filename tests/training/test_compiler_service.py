@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -15,7 +16,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
 from passpilot.plugin.errors import CompilationError
-from passpilot.training.compiler_pb2 import Start
+from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Start
+from passpilot.training.compiler_service import SERVICE
 from passpilot.training.task import Task
 from tests.command import GENEROUS, passpilot
 from tests.passes.allocation import pressure
@@ -46,6 +48,19 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 @pytest.fixture(scope="module")
 def module(service: Service) -> bytes:
     return service.temporary.with_name("calls.bc").read_bytes()
+
+
+def test_a_malformed_message_is_answered(service: Service, module: bytes) -> None:
+    """The stream goes on."""
+    start = AgentMessage(
+        start={"code": module, "point": "inline", "pipeline": "default<Oz>", "reward": "native-size"}
+    )
+    messages = (b"\xff" * 99, b"", start.SerializeToString())
+    with grpc.insecure_channel(service.target) as channel:
+        episodes: Any = channel.stream_stream(f"/{SERVICE}/Episodes")
+        answers = [CompilerMessage.FromString(data) for data in episodes(iter(messages))]
+    assert [answer.WhichOneof("kind") for answer in answers] == ["failure", "failure", "observation"]
+    assert "agent: expected a message of compiler.proto, got b'" in answers[0].failure.failure.error
 
 
 def replayer(folder: Path, actions: list[float]) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -41,7 +42,11 @@ class RayCluster(Machines):
     """
 
     def __init__(self, address: str = "", jobs: int = 0, load: Sequence[str] = ()) -> None:
+        self._own = {} if address else private_settings()
+        os.environ.update(self._own)
         self._ray = ray = _ray()
+        if not address:
+            ray._private.node.Node.start_api_server = _no_api_server
         here = {"num_cpus": jobs or len(os.sched_getaffinity(0)), "include_dashboard": False}
         where = {"address": address} if address else here
         starts = 1 if address else STARTS
@@ -62,6 +67,8 @@ class RayCluster(Machines):
 
     def __exit__(self, *_: object) -> None:
         self._ray.shutdown()
+        for name in self._own:
+            os.environ.pop(name, None)
 
     def share(self, value: object) -> Any:
         """See `Machines`; Ray finds it again in the arguments of a `partial`."""
@@ -105,6 +112,22 @@ class RayCluster(Machines):
                     results[index] = CompilationError(f"ray: expected a compilation, got {got}")
                 done(index, results[index])
         return [results[index] for index in range(len(calls))]
+
+
+def private_settings() -> dict[str, str]:
+    """What the environment lacks for a cluster that nobody else sees: its address and a token of its own.
+
+    Ray would ask a public address for its own one, and keep a token in the user's home.
+    """
+    own = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+    if not any(name.startswith("RAY_AUTH_") for name in os.environ):
+        own |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    return {name: value for name, value in own.items() if name not in os.environ}
+
+
+def _no_api_server(node: Any, **_: object) -> None:
+    """Takes the place of Ray's, which asks the metadata services of clouds, even without a dashboard."""
+    node._webui_url = ""
 
 
 def _ray() -> Any:

@@ -7,6 +7,7 @@ import contextlib
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,9 +19,11 @@ from grpc_health.v1 import health_pb2
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import PeerError, SpecMismatchError
 from passpilot.runners.python import Observation
+from passpilot.runners.remote.fifo import connect
 from passpilot.runners.serving import grpc_server
 from passpilot.runners.serving.connections import peer_of
 from passpilot.runners.serving.grpc_server import GrpcServer
+from passpilot.runners.serving.sessions import MOST_NOTICES, Notices
 from tests.runners.serving.grpc_serving import advise, client, server, target_of
 from tests.runners.serving.grpc_serving import served as grpc_served
 from tests.runners.serving.hostile import (
@@ -35,7 +38,16 @@ from tests.runners.serving.hostile import (
     pour,
     wait_for_end,
 )
-from tests.runners.serving.serving import GENEROUS, SERVE, point, process, reached, resident_kilobytes, served
+from tests.runners.serving.serving import (
+    GENEROUS,
+    SERVE,
+    point,
+    process,
+    reached,
+    resident_kilobytes,
+    said_by,
+    served,
+)
 
 MOST = 300 << 10
 """Kilobytes of memory that a server under attack may have."""
@@ -203,6 +215,29 @@ def test_a_handshake_of_tls_that_stalls_ends(certificate: Path, sent: bytes) -> 
             assert closed(connection, GENEROUS)
         with client(target_of(made), f"?tls={certificate}/cert.pem") as runner:
             assert runner.evaluate() == 1
+
+
+def test_clients_do_not_fill_the_log(tmp_path: Path) -> None:
+    """Every one of them is refused with a line, which nobody reads here."""
+    base = str(tmp_path / "ch")
+    with served("const:1", base) as child:
+        for _ in range(2 * MOST_NOTICES + 20):
+            connect(base, time.monotonic() + GENEROUS).close()
+        with reached(f"pipe:{base}") as runner:
+            assert runner.evaluate() == 1
+        child.terminate()
+        code, said = said_by(child)
+    assert code == 0
+    assert 5 < len(said.splitlines()) <= 2 * MOST_NOTICES + 4  # a minute may end in between
+
+
+def test_what_is_left_out_of_the_log_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    notices = Notices(lines.append, 2)
+    for now, text in ((0.0, "a"), (1.0, "b"), (2.0, "c"), (59.9, "d"), (60.0, "e" * 2000), (200.0, "f")):
+        monkeypatch.setattr(time, "monotonic", lambda now=now: now)
+        notices(text)
+    assert lines == ["a", "b", "2 lines about clients left out", "e" * 1000, "f"]
 
 
 class Big:
