@@ -13,7 +13,7 @@ SUMMARIES := build/pytest.txt build/lit.txt
 # C++ door compile LLVM's headers, which takes minutes where a sanitizer is loaded into the compiler. Stock opt gives
 # box2d at O2 one of two outputs, by addresses; the C API finds no onnxruntime beside the other Python, and asks Python.
 # ThreadSanitizer's runtime ends the C compiler and ldd, and reports lld's exit after an error.
-UNDER_ADDRESS := tests/plugin tests/passes/inline tests/passes/allocation tests/passes/decision_point tests/passes/python \
+UNDER_ADDRESS := tests/plugin tests/passes/inline tests/passes/allocation tests/passes/allocator tests/passes/decision_point tests/passes/python \
   tests/passes/mlir/test_inlining_random.py tests/runners/test_native.py tests/training/tuning -k "not memory and not test_cpp and not box2d-O2 and not model_at_each_domain"
 UNDER_THREAD := tests/plugin/native/c tests/plugin/native/stock/test_lld.py tests/plugin/native/stock/test_unit_options.py tests/plugin/native/stock/test_thread_sanitizer.py \
   tests/plugin/test_lifetime.py -k "not test_cpp and not model_at_each_domain and not programs_ask and not may_be_moved and not cache_with_advice"

@@ -31,10 +31,14 @@ PATH=$PWD/.venv/bin:$PATH CC=clang-$llvm CXX=clang++-$llvm .venv/bin/python -m p
   --disable-pip-version-check -q install --no-deps --no-build-isolation --force-reinstall \
   --config-settings build-dir="$folder/cmake" --config-settings cmake.define.PASSPILOT_SANITIZE="$flags" -e .
 
+# Only g++ builds MLIR's inliner for MLIR's bindings, which are built by it; the one of .venv has no sanitizer.
+cp "$(platlib .venv/bin/python)"/passpilot/plugin/libpasspilot_mlir_hosted.so "$(platlib "$python")/passpilot/plugin/"
+
 # lld, Python and gRPC are built without ThreadSanitizer, which does not see how their threads wait for each other; what
 # they call in the C library is not looked at. Tests fork while gRPC has threads.
 # The tools that load our plugins are not built with sanitizers, so the runtime is loaded before them. AddressSanitizer
-# finds the functions that throw only if the C++ library is there when it starts.
+# finds the functions that throw only if the C++ library is there when it starts. LLVM's allocators poison memory in our
+# code, and give it out in LLVM's, which has no sanitizer: their poison is not looked at.
 library=$("clang++-$llvm" -print-file-name="libclang_rt.$runtime-$(uname -m).so")
 [ -f "$library" ] || { echo "tools/sanitize.sh: expected $library; run: sudo apt-get install libclang-rt-$llvm-dev" >&2; exit 1; }
 first=
@@ -48,7 +52,7 @@ common=log_path=$findings/report:exitcode=66:symbolize=1:external_symbolizer_pat
 status=0
 # Programs that tests link with our libraries find it in LD_LIBRARY_PATH.
 env LD_LIBRARY_PATH="${library%/*}" LD_PRELOAD="$first $library $("clang++-$llvm" -print-file-name=libstdc++.so.6)" \
-  ASAN_OPTIONS="$common:detect_leaks=0:detect_odr_violation=0" \
+  ASAN_OPTIONS="$common:detect_leaks=0:detect_odr_violation=0:allow_user_poisoning=0" \
   UBSAN_OPTIONS="$common:print_stacktrace=1:halt_on_error=1" \
   TSAN_OPTIONS="$common:suppressions=$PWD/tools/tsan.suppressions:ignore_noninstrumented_modules=1:die_after_fork=0" \
   "$python" -m pytest -q -p no:cacheprovider "$@" || status=$?

@@ -56,7 +56,7 @@ NATIVE_TESTS: Final = {
     "allocator": ("tests/passes/allocator", "tests/passes/allocation"),
     "bindings": ("tests/plugin/ir", "tests/plugin", "tests/passes", "tests/features"),
     "c": ("tests/plugin/native/c", "tests/runners/test_c_api.py"),
-    "hosted": ("tests/plugin/ir", "tests/passes", "tests/plugin", "tests/cli"),
+    "hosted": ("tests/plugin/ir", "tests/passes", "tests/plugin", "tests/cli", "tests/training"),
     "launcher": ("tests/cli/cc", "tests/policies"),
     "llvm": ("tests/passes", "tests/plugin/native/stock", "tests/training/tuning"),
     "loaded": ("tests/plugin/native/stock", "tests/plugin/native/mlir", "tests/plugin/native/c"),
