@@ -6,6 +6,7 @@ The flags are resolved once, into the runner, the log and the keywords of each a
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
@@ -13,8 +14,6 @@ from passpilot.features.catalogue import COMMANDS, COMMON, EMIT_PASSES, HOOKED, 
 from passpilot.plugin.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from passpilot.passes.advisor import Advisor
     from passpilot.passes.policy import ChosenPolicy
 

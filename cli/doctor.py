@@ -13,6 +13,7 @@ import os
 import platform
 import shutil
 import subprocess
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
@@ -30,8 +31,6 @@ from passpilot.plugin.version import MAJOR
 from passpilot.runners.onnx_session import quiet_onnxruntime
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from passpilot.plugin.mlir.protocols import Operation
 
 EPILOG: Final = f"""\

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from passpilot.cli.llvm_options import set_llvm_options
@@ -26,8 +27,6 @@ from passpilot.plugin.toolchain import CODEGEN_LEVELS
 from passpilot.plugin.version import MAJOR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from passpilot.cli.advice import Advice, AdviceFlags
     from passpilot.plugin import _core
     from passpilot.plugin.module import Module

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from passpilot.cli.advice import refuse_point
 from passpilot.plugin.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from passpilot.cli.parser import Parser
 
 _OPTION: Final = re.compile("--?[A-Za-z]")

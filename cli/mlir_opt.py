@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -23,8 +24,6 @@ from passpilot.plugin.mlir.expected import ExpectedDiagnostics
 from passpilot.plugin.mlir.source import SPLIT, Source, read_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from passpilot.passes.advisor import Advisor
     from passpilot.plugin.mlir.diagnostics import Diagnostic
 

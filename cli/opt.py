@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.llvm_options import set_llvm_options
@@ -21,8 +22,6 @@ from passpilot.plugin.errors import UsageError
 from passpilot.plugin.toolchain import LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from passpilot.cli.advice import Advice, AdviceFlags
     from passpilot.plugin.module import Module
 

@@ -7,14 +7,13 @@ import contextlib
 import os
 import sys
 import warnings
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from passpilot.plugin.errors import PasspilotWarning, UsageError
 from passpilot.plugin.failures import for_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from passpilot.cli.advice import Advice
     from passpilot.passes.advisor import Advisor
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
@@ -20,8 +21,6 @@ from passpilot.plugin.failures import did_you_mean
 from passpilot.plugin.numbers import finite_number, whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from passpilot.cli.options_table import Door
 
     Record = TypeVar("Record", bound=NamedTuple)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from passpilot.cli.advice import AdviceFlags
@@ -11,8 +12,6 @@ from passpilot.cli.parser import Parser, flag, option, record
 from passpilot.plugin.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from passpilot.cli.options_table import Door
     from passpilot.plugin.compile import Remarks
 

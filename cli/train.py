@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from passpilot import training
@@ -15,8 +16,6 @@ from passpilot.plugin.extras import needs
 from passpilot.training.rewards import REWARDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from passpilot.training.learning.training import Training
 
 EXAMPLES: Final = """\

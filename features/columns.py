@@ -10,6 +10,7 @@ them (plugin/native/runtime/model_runner.h), and fill the input by them.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Final
 
@@ -18,8 +19,6 @@ from passpilot.plugin.extras import needs
 from passpilot.plugin.files import read_regular, write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     import onnx
 
 KEY: Final = "passpilot/columns/"

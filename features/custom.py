@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -31,8 +32,6 @@ from passpilot.plugin.origin import definition_origin
 from passpilot.plugin.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
     from numpy.typing import NDArray
 

@@ -9,6 +9,7 @@ It owns the runner, the custom features in use, the log and the error policy.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal, Self
@@ -45,8 +46,6 @@ from passpilot.runners.plurals import count_line
 from passpilot.runners.remote.peer import RemoteRunner, make_runner_or_absent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from passpilot.runners.spec import RunnerLike
 
     Lent = tuple[Mapping[str, float], bool]

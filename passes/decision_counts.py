@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.features.catalogue import HOOKED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from passpilot.plugin import _core
 
 _OF_THE_CORE: Final = ("accepted", "agreed", "fallbacks", "budget_hits", "not_askable")

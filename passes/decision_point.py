@@ -18,6 +18,7 @@ points. If the compilation has no advisor for this point, the default decides.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
@@ -38,8 +39,6 @@ from passpilot.plugin.errors import (
 from passpilot.plugin.origin import definition_origin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from passpilot.features.domain import Domain, Tensors
     from passpilot.passes.advisor import OnError
     from passpilot.runners.spec import RunnerLike

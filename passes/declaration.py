@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.domain import Choice, Domain, Flag, Number
@@ -12,8 +13,6 @@ from passpilot.features.spec import TensorSpec
 from passpilot.passes.python.names import NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from passpilot.passes.decision_point import Values
 
 _LARGEST: Final = sys.float_info.max

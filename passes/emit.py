@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,6 @@ from passpilot.plugin.compile import (
 from passpilot.plugin.module import Module, checked_module
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from passpilot.passes.advisor import Advisor
     from passpilot.passes.asking import AskedByLLVM
     from passpilot.passes.policy import ChosenPolicy

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from weakref import ref
 
@@ -12,8 +13,6 @@ from passpilot.plugin.errors import Error, FeatureError, StaleViewError, restate
 from passpilot.plugin.failures import describe_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from passpilot.features.point import Point
     from passpilot.plugin import _core
     from passpilot.runners.base import Tensor

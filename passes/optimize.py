@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -17,8 +18,6 @@ from passpilot.plugin.origin import warn_user
 from passpilot.plugin.toolchain import LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from passpilot.passes.advisor import Advisor
     from passpilot.passes.asking import AskedByLLVM
     from passpilot.passes.policy import ChosenPolicy

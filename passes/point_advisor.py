@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
@@ -13,8 +14,6 @@ from passpilot.plugin.errors import InputError
 from passpilot.runners.base import own_features
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from passpilot.features.point import Point
     from passpilot.passes.decision_point import Answer, DecisionPoint, Values
     from passpilot.plugin import _core

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +14,6 @@ from passpilot.plugin.failures import shown
 from passpilot.runners.policy.prepare import policy_record
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
     from contextlib import ExitStack
 
     from passpilot.features.catalogue import Function

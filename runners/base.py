@@ -17,6 +17,7 @@ time. `passpilot.check_runner` tests these rules.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeAlias, TypeVar
 
@@ -25,8 +26,6 @@ from passpilot.features.point import Point
 from passpilot.features.spec import TensorSpec, layout
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 

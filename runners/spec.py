@@ -19,6 +19,7 @@ Its key `recipe=N` chooses the N-th of the policy's recipes.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import quote, unquote
@@ -31,8 +32,6 @@ from passpilot.plugin.registry import Registry
 from passpilot.runners.base import Runner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from passpilot.features.point import Point
     from passpilot.runners.python import Observation
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from statistics import median
@@ -25,8 +26,6 @@ from passpilot.training.evaluation.program import decision_counts
 from passpilot.training.rewards import code_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from passpilot.passes.advisor import Advisor
 
     MakeAdvisors = Callable[[Mapping[str, str]], Sequence[Advisor]]

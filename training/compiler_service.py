@@ -13,6 +13,7 @@ import hashlib
 import os
 import stat
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 import grpc
@@ -25,8 +26,6 @@ from passpilot.training.messages import default_start, failure
 from passpilot.training.rewards import improvement
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from passpilot.runners.serving.connections import Connections, Stream
     from passpilot.runners.serving.guard import Share
     from passpilot.training.pool import EpisodeWorker, Pool

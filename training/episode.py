@@ -9,11 +9,13 @@ with CompilerClient("127.0.0.1:5005") as compiler:
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.features.domain import Choice, Domain, Flag, Number
 from passpilot.features.spec import TensorSpec, layout
@@ -25,10 +27,6 @@ from passpilot.runners.remote.wire import LARGEST, error_class
 from passpilot.runners.spec import LONGEST_TIMEOUT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from numpy.typing import NDArray
-
     from passpilot.runners.remote import advisor_pb2
     from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Episode, Result
     from passpilot.training.messages import MessageStream

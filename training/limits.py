@@ -7,14 +7,13 @@ that debug information names. So agents have only the targets that the service n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from passpilot.training.compiler_pb2 import Start
 
 AGENTS_PASSES: Final = frozenset((

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -11,8 +12,6 @@ from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from passpilot.plugin.compile import FileType
     from passpilot.plugin.module import Module
 

@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from passpilot.features.catalogue import HOOKED
@@ -30,8 +31,6 @@ from passpilot.training.native_size.progress import SizeProgress, progress_of
 from passpilot.training.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from passpilot.features.point import Point
     from passpilot.runners.remote.advisor_pb2 import TensorSpec
 

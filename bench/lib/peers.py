@@ -11,14 +11,13 @@ import contextlib
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tests.command import PASSPILOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from passpilot.features.point import Point
 
 NULL: Final = ("", "0")

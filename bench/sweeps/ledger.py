@@ -12,13 +12,12 @@ the list of the program's units. A wrong case is not done: it is judged again, a
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
     from bench.sweeps.trials import Case
 
 

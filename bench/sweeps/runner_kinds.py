@@ -8,6 +8,8 @@ policies of the package give answers of their own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -21,9 +23,7 @@ from passpilot.runners.base import own_features
 from passpilot.runners.native import function_runner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import ExitStack
-    from pathlib import Path
 
     from passpilot.runners.spec import RunnerLike
 

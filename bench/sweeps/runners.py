@@ -28,6 +28,7 @@ import threading
 import time
 import warnings
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
@@ -52,8 +53,6 @@ from tests.passes.allocation.allocated import pressure
 from tests.runners.serving.serving import resident_kilobytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from passpilot import Observation
     from passpilot.passes.advisor import Advisor, OnError
 

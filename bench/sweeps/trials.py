@@ -12,6 +12,7 @@ import tempfile
 import time
 import warnings
 import zlib
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +24,6 @@ from passpilot.errors import Error
 from passpilot.plugin.compile import llvm_options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from multiprocessing.connection import Connection
 
     from passpilot import Observation

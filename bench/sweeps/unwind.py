@@ -15,6 +15,7 @@ import os
 import random
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -28,8 +29,6 @@ from tests.plugin.unwind_programs import BUILDS, FRAMES
 from tests.plugin.unwind_runs import LEVELS, MACHINES, compared, outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bench.sweeps.trials import Case
 
 EMULATED: Final = tuple(f"exceptions {machine}" for machine in MACHINES if MACHINES[machine].emulator)

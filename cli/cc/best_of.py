@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -20,8 +21,6 @@ from passpilot.training.corpus.front_end import FrontEnd, FrontEndJob
 from passpilot.training.rewards import code_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from passpilot.cli.cc.options import Options
 
 LOG, POLICY = (next(row.variable for row in TABLE if row.name == name) for name in ("log", "policy"))

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from passpilot.plugin.errors import CompilationError, InputError
 
 TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from passpilot.cli.cc.options import Options
 
 

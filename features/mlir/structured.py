@@ -10,6 +10,7 @@ reduction; loops where that may change more than the rounding must not be tiled.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -18,8 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 from passpilot.plugin.mlir.bindings import bindings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from passpilot.plugin.mlir.protocols import Operation
 
 MOST_LOOPS: Final = 12

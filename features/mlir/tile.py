@@ -8,6 +8,7 @@ tensors per operand `OPERANDS`; further operands are left out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.domain import Choice
@@ -17,8 +18,6 @@ from passpilot.features.spec import TensorSpec
 from passpilot.features.table import PointTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from passpilot.plugin.mlir.protocols import Operation
 
 TILE_SIZES: Final = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypedDict, Unpack
 
 from passpilot.passes.emit import emit as emit_module
@@ -15,8 +16,6 @@ from passpilot.plugin.module import Module
 from passpilot.plugin.version import MAJOR
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from llvmlite import ir
     from llvmlite.binding import ContextRef, ModuleRef
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from passpilot.plugin.errors import Error, PassError, PipelineError, restated
@@ -11,8 +12,6 @@ from passpilot.plugin.failures import describe_failure, headline
 from passpilot.plugin.interrupt import is_interrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from passpilot.passes.python.registry import PassDefinition
 
 SHOWN: Final = 60

@@ -8,6 +8,7 @@ Python pass, with options in braces; the core registers it with LLVM's parser. L
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -16,8 +17,6 @@ from passpilot.passes.python.names import is_llvm_name, llvm_names
 from passpilot.plugin.errors import InputError, PassError, PipelineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from passpilot.passes.python.registry import PassDefinition
     from passpilot.plugin import _core
 

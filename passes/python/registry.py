@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from passpilot.passes.python.names import NAME, is_llvm_name
@@ -20,7 +21,6 @@ from passpilot.plugin.mlir.bindings import is_mlir_name
 from passpilot.plugin.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
     from importlib.metadata import EntryPoint
 
 

@@ -9,6 +9,7 @@ with the weights of LLVM's RegAllocScore. RegAllocScore itself counts all loads 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from passpilot.passes.emit import generate
@@ -17,8 +18,6 @@ from passpilot.plugin.compile import file_type
 from passpilot.plugin.module import Module
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from passpilot.passes.advisor import Advisor
 
     Cost = tuple[str, dict[str, tuple[int, float]], float]

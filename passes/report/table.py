@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from passpilot.plugin.errors import InputError
@@ -10,8 +11,6 @@ from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.records import read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from passpilot.passes.report.allocation import CostRow, Side
 
 KINDS: Final[Mapping[str, Sequence[str]]] = {

@@ -10,6 +10,7 @@ always runs, and the attributes are all that decides. `advised-outline` may also
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -27,8 +28,6 @@ from passpilot.passes.python.api import module_pass
 from passpilot.plugin.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from passpilot.plugin.ir import Function
     from passpilot.plugin.module import Module
 

@@ -29,6 +29,7 @@ Source of the idea: Jain et al., POSET-RL, ISPASS 2022.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
@@ -39,8 +40,6 @@ from passpilot.plugin.errors import RegistrationError
 from passpilot.plugin.ir import Function
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from passpilot.features.llvm.phases import Unit
     from passpilot.features.spec import TensorSpec
     from passpilot.features.table import PointTable

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from ctypes import c_bool, c_double, c_size_t
 from typing import TYPE_CHECKING, Final
 
@@ -12,8 +13,6 @@ from passpilot.plugin.errors import InputError
 from passpilot.plugin.mlir.bindings import enter_foreign_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from passpilot.passes.advisor import Advisor, OnError
     from passpilot.plugin import _core
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from passpilot.passes.asking import ASKED
 from passpilot.plugin.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from passpilot.passes.advisor import Advisor
     from passpilot.passes.point_advisor import PointAdvisor
     from passpilot.plugin import _core

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -22,8 +23,6 @@ from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import install
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from passpilot.plugin.mlir.protocols import Operation
 
 VARIABLE: Final = "PASSPILOT_MLIR"

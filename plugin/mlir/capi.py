@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import os
 import tempfile
+from collections.abc import Callable, Iterator
 from ctypes import c_char_p, c_void_p, py_object
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -31,8 +32,6 @@ from passpilot.plugin.mlir.functions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from passpilot.plugin.mlir.protocols import Operation
 
 

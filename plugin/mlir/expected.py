@@ -11,14 +11,13 @@ The kinds are error, warning, remark and note. Without a place, the comment mean
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
-
     from passpilot.plugin.mlir.diagnostics import Diagnostic
     from passpilot.plugin.mlir.source import Source
 

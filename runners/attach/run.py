@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from shutil import which
@@ -18,8 +19,6 @@ from passpilot.plugin.errors import InputError, UsageError
 from passpilot.runners.attach.child import Child, Wake, waking
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from passpilot.runners.attach.answers import Answers
     from passpilot.runners.attach.interactive import InteractiveChannel
 

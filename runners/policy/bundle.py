@@ -42,6 +42,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -53,7 +54,6 @@ from passpilot.plugin.records import parse_toml
 from passpilot.plugin.toolchain import LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from importlib.metadata import EntryPoint
 
     from passpilot.features.point import Point

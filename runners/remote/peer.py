@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import time
 from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from passpilot.plugin.errors import ModelError, PeerError, SpecMismatchError
@@ -14,8 +15,6 @@ from passpilot.runners.base import Frame, Host, Runner, Tensor
 from passpilot.runners.spec import RunnerLike, make_runner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from passpilot.features.point import Point
     from passpilot.features.spec import TensorSpec
     from passpilot.runners.remote.fifo import FifoChannel

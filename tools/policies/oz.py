@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Final
 
@@ -14,9 +16,6 @@ from tools.policies.choice import choose, coreset
 from tools.policies.units import RecipeCompiler, Unit, by_program, data_hash, ratios, training_units
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from tools.policies.choice import Lever
 
 UNITS: Final = 3

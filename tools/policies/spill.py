@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,8 +16,6 @@ from tools.policies.formulas import AMONG_LOCAL, split_priority
 from tools.policies.units import RecipeCompiler, by_program, data_hash, ratios, training_units
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tools.policies.choice import Lever
 
 UNITS: Final = 3

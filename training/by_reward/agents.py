@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from passpilot.plugin.extras import needs
@@ -11,8 +12,6 @@ from passpilot.training.by_reward.settings import ReinforceSettings
 from passpilot.training.learning.toml_settings import settings_from
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from passpilot.training.by_reward.reinforce import Reinforcement
     from passpilot.training.learning.training import TrainedModel
 

@@ -9,6 +9,7 @@ An index of ThinLTO keeps its name for MLGO's tools; `for_object` gives clang no
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -16,8 +17,6 @@ from passpilot.plugin import _core
 from passpilot.training.corpus.arguments import OUTPUT_FLAGS, OUTPUT_STARTS, OUTPUTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from passpilot.training.corpus.layout import CorpusProgram
 
 _PAIR: Final = re.compile(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
@@ -17,8 +18,6 @@ from passpilot.training.corpus.archive import is_archive, read_members
 from passpilot.training.corpus.elf import BITCODE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from passpilot.training.corpus.layout import CorpusProgram
 
 SYSTEM: Final = ("/usr", "/lib", "/lib32", "/lib64", "/opt")

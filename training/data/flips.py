@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import TYPE_CHECKING, Final
@@ -37,8 +38,6 @@ from passpilot.training.tuning.tuned_program import linked_program
 from passpilot.training.tuning.unit import UnitChoice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from passpilot.runners.python import Observation
     from passpilot.training.corpus.layout import Corpus
     from passpilot.training.tuning.study import Call

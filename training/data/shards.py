@@ -13,11 +13,13 @@ import io
 import json
 import os
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import FeatureError, InputError
@@ -31,10 +33,6 @@ with needs("train", "training data"):
     import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from passpilot.training.data.torch_dataset import TorchDecisions
 
     Arrays = dict[str, NDArray[np.generic]]

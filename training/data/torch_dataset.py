@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,8 +11,6 @@ import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from passpilot.training.data.shards import DecisionShards
 
 BUFFER: Final = 1 << 16

@@ -11,6 +11,7 @@ its episode as truncated, with ``error`` in the infos. All agents get the same r
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
@@ -27,7 +28,6 @@ with needs("train", "CompilerAEC"):
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
 
     from passpilot.training.episode import Observed
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -11,8 +12,6 @@ from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.plugin.load import load_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy as np
 
     from passpilot.training.environments.local_compiler import Where

@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from passpilot.training.data.normalization import LIMIT, FeatureStatistics
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
     from passpilot.training.data.matrix import Arrangement, Floats
     from passpilot.training.environments.compiler_env import CompilerEnv
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,8 +16,6 @@ from passpilot.plugin.version import MAJOR
 from passpilot.training.learning.toml_settings import toml_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from passpilot.training.by_reward.settings import RewardSettings
     from passpilot.training.learning.settings import ImitateSettings
     from passpilot.training.learning.training import TrainedModel

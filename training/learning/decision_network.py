@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.features.domain import Choice, Number
 from passpilot.plugin.errors import InputError
@@ -21,10 +23,6 @@ from passpilot.training.learning.network import Network, RatingNetwork
 from passpilot.training.learning.set_network import SetNetwork
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
     from passpilot.training.learning.export import GraphBuilder
 
 WEIGHTS: Final = "network.json"

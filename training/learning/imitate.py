@@ -7,10 +7,12 @@ import hashlib
 import json
 import os
 import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, Unpack, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import InputError, PasspilotWarning
@@ -30,10 +32,6 @@ from passpilot.training.learning.toml_settings import settings_from, toml_text
 from passpilot.training.learning.training import Arrays, RunOptions, TrainedModel, Training
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from passpilot.training.learning.learner import Learner, State
 
 STATISTICS: Final = "statistics.json"

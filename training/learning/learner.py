@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.features.domain import Choice, Domain, Flag
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
     from passpilot.training.data.matrix import Examples, Floats
     from passpilot.training.learning.export import GraphBuilder
 

@@ -4,19 +4,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.features.domain import Choice, Domain, Flag
 from passpilot.training.data.normalization import FeatureStatistics
 from passpilot.training.learning.decision_network import CHUNK, DecisionNetwork
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from passpilot.training.data.matrix import Examples, Floats
     from passpilot.training.learning.learner import Scaling, State
     from passpilot.training.learning.network import RatingNetwork

@@ -9,6 +9,7 @@ Source: Zaheer et al., "Deep Sets" (NeurIPS 2017).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,6 @@ from passpilot.plugin.errors import InputError
 from passpilot.training.learning.network import Network, RatingNetwork
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from passpilot.training.data.matrix import Arrangement, Floats
     from passpilot.training.learning.export import GraphBuilder
 

@@ -8,9 +8,11 @@ training that goes on from a checkpoint makes the same trees as training without
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.plugin.extras import needs
 from passpilot.training.learning.export import GraphBuilder, tree_attributes
@@ -20,10 +22,6 @@ with needs("train", "boosted trees"):
     import lightgbm
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
     from passpilot.training.data.matrix import Examples, Floats
     from passpilot.training.learning.learner import Scaling, State
     from passpilot.training.learning.settings import TreeSettings

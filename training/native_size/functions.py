@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passpilot.passes.emit import generate
 from passpilot.passes.optimize import optimize
@@ -17,10 +19,6 @@ from passpilot.plugin.module import Module
 from passpilot.training.rewards import symbol_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
     from passpilot.plugin.errors import Error
     from passpilot.plugin.ir import Function
     from passpilot.training.data.gather import TaughtModule

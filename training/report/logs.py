@@ -8,6 +8,7 @@ one belong to the same run if they are of the same point and of different module
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -17,8 +18,6 @@ from passpilot.features.log.shown import Style, style_of
 from passpilot.features.point import find_point, find_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from passpilot.passes.emit import generate
@@ -14,8 +15,6 @@ from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.plugin.version import MAJOR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from passpilot.plugin import _core
     from passpilot.plugin.module import Module
 

@@ -17,6 +17,7 @@ The result is never larger than LLVM's own: only measured improvements of the wh
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
@@ -34,8 +35,6 @@ from passpilot.training.tuning.recipes import (
 from passpilot.training.tuning.study import Outcome, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
     from passpilot.training.tuning.study import Call
     from passpilot.training.tuning.unit import UnitChoice
 

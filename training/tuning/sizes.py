@@ -8,6 +8,7 @@ import re
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -15,8 +16,6 @@ from passpilot.training.rewards import code_bytes, function_symbols
 from passpilot.training.timing.commands import Commands
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from passpilot.training.tuning.unit import Compiled
 
 DEADLINE: Final = 120.0

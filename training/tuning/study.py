@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -19,7 +20,6 @@ from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, Unit, UnitChoice
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from passpilot.training.tuning.decision_file import CallKey
     from passpilot.training.tuning.engine import Engine

@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -27,8 +28,6 @@ from passpilot.training.tuning.tuned_program import TunedProgram, linked_program
 from passpilot.training.tuning.whole_program import merged_program
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from passpilot.training.tuning.study import TrialCallback
 
     Source = str | os.PathLike[str] | Module

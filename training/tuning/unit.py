@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -18,8 +19,6 @@ from passpilot.training.tuning.decision_file import CallKey, word_kind
 from passpilot.training.tuning.parts import PARTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from passpilot.runners.python import Observation
 
 LAST: Final = "optimizer-last"

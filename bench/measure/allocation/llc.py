@@ -12,6 +12,7 @@ have 1 MB or more.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -29,8 +30,6 @@ from tests.command import PASSPILOT
 from tests.passes.allocation.allocated import optimized
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from passpilot.runners.python import Observation
     from passpilot.runners.spec import RunnerLike
 

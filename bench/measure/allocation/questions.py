@@ -14,6 +14,7 @@ are multiples of the C function's time in the same run.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -29,8 +30,6 @@ from tests.passes.allocation.allocated import optimized
 from tests.passes.allocator.steps import POINTS, advised_allocator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from passpilot.runners.python import Observation
     from passpilot.runners.spec import RunnerLike
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,8 +23,6 @@ from passpilot.passes.mlir.inline import MLIR_INLINE
 from tests.corpus.modules import MODULES, unpacked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from passpilot.runners.python import Observation
     from passpilot.runners.spec import RunnerLike
 

@@ -11,6 +11,7 @@ programs of the best seed and of the rule are linked and run: their output must 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from bench.lib import command, geometric_means, show
@@ -19,8 +20,6 @@ from passpilot import OUTLINE, OUTLINER, Module, emit, optimize
 from passpilot.training.rewards import code_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from passpilot.runners.python import Observation
     from passpilot.runners.spec import RunnerLike
     from tests.corpus.programs import Program

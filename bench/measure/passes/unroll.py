@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,8 +31,6 @@ from passpilot.training.rewards import code_bytes
 from tests.passes.allocation.allocated import link
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from passpilot.passes.decision_point import DecisionPoint
     from passpilot.runners.python import Observation
     from passpilot.runners.spec import RunnerLike

@@ -16,6 +16,7 @@ from __future__ import annotations
 import statistics
 import sys
 import tempfile
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -27,8 +28,6 @@ from passpilot.features.llvm.vectorize import INTERLEAVES, VECTOR_PLANS
 from passpilot.passes.shipped.vectorize import VECTORIZE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from passpilot.runners.python import Observation
 
 NAMES: Final = ",".join(sorted(path.stem for path in KERNELS.glob("*.c")))
