@@ -2,8 +2,8 @@
 """Corpora of a `compile_commands.json`, as CMake, ninja and bear write it.
 
 An object with embedded bitcode is taken as it is; otherwise clang's front end compiles the source again.
-Sources and their includes may be anywhere; response files are in the folder of the database, or in one
-that the user names. Commands load no code.
+Sources and their includes may be anywhere; objects and response files are in the folder of the database, or
+in one that the user names. Commands load no code.
 """
 
 from __future__ import annotations
@@ -131,12 +131,17 @@ def draft_commands(
 def _draft(
     scratch: Path, name: str, command: CompileCommand, options: Sequence[str], roots: Sequence[str]
 ) -> CorpusDraft:
-    if _has_bitcode(command.output):
+    inner = all(_is_inside(path, roots) for path in (command.directory, command.output))
+    if inner and _has_bitcode(command.output):
         return draft_embedded([(name, Path(command.output))], command.directory)
     try:
         return CorpusDraft(_units(scratch, name, command, options, roots))
     except CompilationError as error:
         return CorpusDraft([], problems=[f"{name}: {error}"])
+
+
+def _is_inside(path: str, roots: Sequence[str]) -> bool:
+    return any(is_below(path, root) for root in roots if root)
 
 
 def _has_bitcode(output: str) -> bool:
@@ -191,7 +196,7 @@ def _expanded(command: CompileCommand, roots: Sequence[str]) -> list[str]:
     """
 
     def permitted(path: str) -> bool:
-        if os.path.exists(path) and not any(is_below(path, root) for root in roots if root):
+        if os.path.exists(path) and not _is_inside(path, roots):
             place = os.path.dirname(os.path.realpath(path))
             msg = f"expected response files below {roots[0]}, got {path}; give --root={place} to permit it"
             raise CompilationError(msg)

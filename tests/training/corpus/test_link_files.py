@@ -126,6 +126,21 @@ def test_response_files_are_in_the_folder_of_the_database(tmp_path: Path) -> Non
     assert "got --config=out.rsp" in entry(tmp_path, "-DY=1 --config=out.rsp")
 
 
+def test_objects_are_in_the_folder_of_the_database(tmp_path: Path) -> None:
+    """Elsewhere the source is compiled, and no object or index for ThinLTO is read."""
+    (tmp_path / "a.c").write_text("int x;")
+    embed = ("-O1", "-Xclang", "-fembed-bitcode=all")
+    stock.run("clang", *embed, "-c", tmp_path / "a.c", "-o", tmp_path / "a.o")
+    (tmp_path / "cmd").write_bytes(b"-cc1\0-O1\0-fthinlto-index=secret\0")
+    (tmp_path / "secret").write_text(SECRET)
+    run("llvm-objcopy-22", "--update-section", ".llvmcmd=cmd", "a.o", cwd=tmp_path)
+    assert entry(tmp_path, "-Oz -o a.o") == ""
+    for root, level in (("", "-Oz"), (str(tmp_path), "-O1")):
+        (unit,) = draft_commands(str(tmp_path / "db/c.json"), tmp_path / "scratch", 1, (), root).units
+        assert level in unit.arguments(None)  # type: ignore[arg-type]
+        assert (unit.thinlto is None) == (level == "-Oz")
+
+
 def test_a_database_loads_no_code(tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text("int x;")
     (tmp_path / "m.c").write_text(
