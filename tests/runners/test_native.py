@@ -275,7 +275,7 @@ def test_numbers_without_bounds_are_not_drawn() -> None:
 
 def test_without_onnxruntime_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    with pytest.raises(ModelError, match="expected the package onnxruntime, got none; run: pip install onnx"):
+    with pytest.raises(ModelError, match="the package onnxruntime is missing; run: pip install onnx"):
         onnx_library()
 
 

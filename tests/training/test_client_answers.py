@@ -86,7 +86,7 @@ def test_an_episode_from_begin_to_end() -> None:
     assert (last, reward, done) == (None, 0.375, True), "what the steps have told is taken off"
     assert info == {"decisions": 2, "notes": ("a", "b"), "value": 3, "baseline": 4, "object": b"code"}
     assert [each.action.integer for each in stream.sent[1:]] == [1, 0]
-    with pytest.raises(InputError, match=f"^{WHO}: expected an episode under way, got an action; call reset"):
+    with pytest.raises(InputError, match=f"^{WHO}: no episode is under way; call reset"):
         client.step(1)
     assert (len(stream.sent), stream.closed) == (3, 0)
 

@@ -103,7 +103,7 @@ def test_a_start_on_this_machine_is_tried_twice(
 def test_an_address_needs_ray(tmp_path: Path) -> None:
     done = passpilot("train", "native-size", "a.bc", "--address=auto", "-o", "m", cwd=tmp_path)
     assert done.code == 2
-    assert "--address: expected --engine=ray" in done.err
+    assert "--address has no effect without --engine=ray" in done.err
 
 
 def test_a_cluster_is_opened_only_for_work(tmp_path: Path) -> None:

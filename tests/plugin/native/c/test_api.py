@@ -265,7 +265,7 @@ def test_all_types_come_through(tmp_path: Path) -> None:
     {
         "word": "at decision 0: expected a bool or an integer 0 or 1, got str 'yes'",
         "raises": "at decision 0: ValueError: no idea (",
-        "where": "at decision 0: PolicyError: obs.site: expected LLVM or MLIR around the decision function",
+        "where": "at decision 0: PolicyError: obs.site: the compiler around the decision function is not",
         "unknown": "decision point toy: expected features among those it offers, got nobody",
     }.items(),
 )

@@ -58,7 +58,7 @@ OPTIONS: Final = {
     "runner=python:policy.py:word": "expected True, False, 0 or 1, got str 'yes'",
     "runner=python:policy.py:number": "expected True, False, 0 or 1, got int 2",
     "runner=python:policy.py:stops": "SystemExit: 3",
-    "runner=python:policy.py:operation": "obs.site.callee.regions in a stock mlir-opt: expected its text, ",
+    "runner=python:policy.py:operation": "regions in a stock mlir-opt: only `passpilot mlir-opt` has it; ",
     "runner=const:0 log=no/x.log": "decision log no/x.log: expected a file to write, got: No such file",
     "runner=replay:no.log": "log no.log: expected a regular file that can be read",
 }
