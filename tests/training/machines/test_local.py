@@ -16,7 +16,7 @@ def test_this_machine_has_its_processors_unless_told_otherwise() -> None:
     with machines("local") as whole, machines("local", jobs=3) as some:
         assert whole == Machines(len(os.sched_getaffinity(0)))
         assert some == Machines(3)
-    with pytest.raises(UsageError, match="--address has no effect without --engine"), machines("local", "host:1"):
+    with pytest.raises(UsageError, match="has no effect without --engine=ray"), machines("local", "host:1"):
         pass
 
 
