@@ -111,11 +111,7 @@ def make_parser() -> Parser:
 
 
 def _check(options: AttachOptions, command: Sequence[str]) -> None:
-    """Make sure that there is a compiler, that a point is advised, and that the compiler has it.
-
-    Raises:
-        UsageError: a part is missing, or does not fit.
-    """
+    """Make sure that there is a compiler, that a point is advised, and that the compiler has it."""
     if not command:
         raise UsageError(
             "attach: expected a compiler and its arguments, got none; see `passpilot attach --help`"

@@ -65,11 +65,7 @@ def joined(parser: Parser, option: str, rest: Iterator[str]) -> str:
 
 
 def _refuse(parser: Parser, option: str) -> None:
-    """Refuse an option that is neither this command's nor LLVM's, if there is a hint to give.
-
-    Raises:
-        UsageError: it belongs to another command, or is close to an option of this one.
-    """
+    """Refuse an option that is neither this command's nor LLVM's, if there is a hint to give."""
     command = parser.prog.removeprefix("passpilot ")
     refuse_point(command, option)
     from passpilot.plugin import _core

@@ -95,11 +95,7 @@ def _show(options: LogOptions) -> None:
 
 
 def _logs(path: str) -> list[str]:
-    """The log of this path, or all logs in the folder.
-
-    Raises:
-        LogError: the folder has none.
-    """
+    """The log of this path, or all logs in the folder."""
     if not os.path.isdir(path):
         return [path]
     if found := files_below(path, ".log"):

@@ -139,11 +139,7 @@ def _parsed(argv: Sequence[str]) -> MlirOptOptions:
 
 
 def _check(options: MlirOptOptions, advice: Advice) -> None:
-    """Make sure that the options do not contradict each other.
-
-    Raises:
-        UsageError: they do.
-    """
+    """Make sure that the options do not contradict each other."""
     if options.emit_llvm and (options.emit_bytecode or options.split_input_file):
         got = "--emit-bytecode" if options.emit_bytecode else "--split-input-file"
         raise UsageError(f"mlir-opt: --emit-llvm: expected one module of LLVM IR to write, got {got}")

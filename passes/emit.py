@@ -135,11 +135,7 @@ def generate(
 
 
 def _run_pass(core: _core.Module, point: str, advisor: _core.Advisor, options: _core.EmitOptions) -> None:
-    """Run the pass that asks at a point, at the beginning of code generation.
-
-    Raises:
-        Error: the pass has failed.
-    """
+    """Run the pass that asks at a point, at the beginning of code generation."""
     from passpilot.passes.python.pipeline_text import bind, raise_failure  # few compilations need it
 
     passes = bind(EMIT_PASSES[point], {})

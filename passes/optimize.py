@@ -162,11 +162,7 @@ def _run(
 
 
 def _pipeline_text(pipeline: str | int) -> str:
-    """The text of a pipeline, or of the level that stands for one.
-
-    Raises:
-        InputError: it is neither.
-    """
+    """The text of a pipeline, or of the level that stands for one."""
     if isinstance(pipeline, str):
         return f"default<{pipeline}>" if pipeline in LEVELS else pipeline
     if type(pipeline) is int and f"O{pipeline}" in LEVELS:
@@ -176,11 +172,7 @@ def _pipeline_text(pipeline: str | int) -> str:
 
 
 def _advisor(value: object, stack: ExitStack) -> object:
-    """The advisor that was given, or one of the inliner for a runner in its place; `stack` closes that.
-
-    Raises:
-        RunnerError: the runner cannot be made.
-    """
+    """The advisor that was given, or one of the inliner for a runner in its place; `stack` closes that."""
     from passpilot.passes.advisor import Advisor
     from passpilot.runners.base import Runner
 

@@ -92,11 +92,7 @@ class PointAdvisor(Advisor):
         return self._failed(core) if advice is None else advice
 
     def _bound(self, point: DecisionPoint[Answer]) -> _core.Advisor:
-        """The core, set up to store the values of this point.
-
-        Raises:
-            InputError: the advisor was created for another point.
-        """
+        """The core, set up to store the values of this point."""
         core = self._core
         assert core is not None, "start() gave it"
         if self._asker is not point:

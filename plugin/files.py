@@ -297,11 +297,7 @@ def check_output(path: str) -> None:
 
 
 def _followed(path: str) -> str:
-    """Follow all symbolic links of `path` and check who owns them; the end need not exist.
-
-    Raises:
-        OSError: there are too many links, or a link is not one to follow.
-    """
+    """Follow all symbolic links of `path` and check who owns them; the end need not exist."""
     place, links = "/", 0
     rest = (path if path.startswith("/") else f"{os.getcwd()}/{path}").split("/")[::-1]
     while rest:
@@ -334,11 +330,7 @@ def _status(path: str) -> os.stat_result | None:
 
 
 def _check_owner(status: os.stat_result, folder: str) -> None:
-    """Refuse another user's link or FIFO in a sticky `folder`.
-
-    Raises:
-        PermissionError: it belongs neither to the caller nor to the owner of the folder.
-    """
+    """Refuse another user's link or FIFO in a sticky `folder`."""
     around = os.stat(folder)
     if around.st_mode & stat.S_ISVTX and status.st_uid not in (os.geteuid(), around.st_uid):
         raise PermissionError(errno.EACCES, "another user's link or FIFO in a folder that many may write")

@@ -195,11 +195,7 @@ class _IsolatedCall:
         poll.register(self._process, select.POLLIN)
 
     def answer(self, deadline: float) -> _Answer:
-        """Wait for the answer.
-
-        Raises:
-            CompilationError: there is none.
-        """
+        """Wait for the answer."""
         end = time.monotonic() + deadline
         poll = select.poll()
         self.register(poll)
@@ -208,11 +204,7 @@ class _IsolatedCall:
         return answer
 
     def answer_if_ready(self, end: float, deadline: float) -> _Answer | None:
-        """The answer, if it is there; None while the process works.
-
-        Raises:
-            CompilationError: the process has died, or the time `end` is over.
-        """
+        """The answer, if it is there; None while the process works."""
         poll = select.poll()
         self.register(poll)
         while not self.has_answer:

@@ -135,11 +135,7 @@ class GrpcRunner(RemoteRunner):
         self._guarded(switch)
 
     def _checked(self, data: bytes) -> Answer:
-        """Parse an answer.
-
-        Raises:
-            ModelError: the answer is a failure.
-        """
+        """Parse an answer."""
         answer = self._parsed(data)
         if answer.WhichOneof("kind") == "failure":
             self._writer.forget()

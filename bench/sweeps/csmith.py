@@ -39,11 +39,7 @@ class Sizes(NamedTuple):
 
 
 def run(command: list[str], **options: Any) -> None:
-    """Run a tool.
-
-    Raises:
-        RuntimeError: it has failed, or was not ready in time.
-    """
+    """Run a tool."""
     try:
         subprocess.run(command, check=True, timeout=COMPILING, stderr=subprocess.PIPE, text=True, **options)
     except subprocess.CalledProcessError as error:

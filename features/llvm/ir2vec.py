@@ -78,11 +78,7 @@ class Vocabulary:
 
 
 def _checked(who: str, found: object) -> Sections:
-    """The checked sections of a file.
-
-    Raises:
-        InputError: they do not have LLVM's format.
-    """
+    """The checked sections of a file."""
     if not isinstance(found, dict) or any(not isinstance(found.get(name), dict) for name in SECTIONS):
         raise InputError(f"{who}: expected an object with the sections {', '.join(SECTIONS)}, got another")
     length = 0

@@ -127,11 +127,7 @@ class CallSite(Site):
         return operation
 
     def _place(self, what: str) -> _core.DecisionPlace:
-        """Where the call is.
-
-        Raises:
-            StaleViewError: the decision is over.
-        """
+        """Where the call is."""
         try:
             if self._core.ordinal == self._ordinal:
                 return self._core.place

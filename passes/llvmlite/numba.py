@@ -136,11 +136,7 @@ def _leave(codegen: Any) -> None:
 
 
 def _codegen() -> Any:
-    """The codegen of Numba's CPU target.
-
-    Raises:
-        InputError: Numba is missing, or its codegen is not supported.
-    """
+    """The codegen of Numba's CPU target."""
     with needs("numba", "advised_numba"):
         registry = import_module("numba.core.registry")
     context = registry.cpu_target.target_context

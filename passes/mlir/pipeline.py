@@ -228,11 +228,7 @@ def run_pipeline(module: Operation, pipeline: str, advisors: Advisor | Sequence[
 
 @contextlib.contextmanager
 def _one_thread(context: Any) -> Iterator[None]:
-    """Disable MLIR's multithreading for the block.
-
-    Raises:
-        InputError: called inside a pass while multithreading is on.
-    """
+    """Disable MLIR's multithreading for the block."""
     several = context.get_num_threads() > 1
     if _RUNNING.runs:
         if several:

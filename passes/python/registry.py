@@ -192,11 +192,7 @@ def check_name(name: object, origin: str) -> None:
 
 
 def _defined(kind: object, name: str, level: str, origin: str, *, required: bool) -> PassDefinition:
-    """The definition of a pass class, checked but not registered yet.
-
-    Raises:
-        RegistrationError: the class does not fit.
-    """
+    """The definition of a pass class, checked but not registered yet."""
     who = f"pass {name!r} at {origin}"
     for problem in _problems(kind):
         raise RegistrationError(f"{who}: expected {problem}")

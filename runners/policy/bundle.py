@@ -201,11 +201,7 @@ def _entries() -> Iterator[EntryPoint]:
 
 
 def _folder_of(entry: EntryPoint) -> str:
-    """The folder that an entry point names.
-
-    Raises:
-        InputError: there is no such package.
-    """
+    """The folder that an entry point names."""
     from importlib.util import find_spec
 
     try:

@@ -122,11 +122,7 @@ def _bearer(token: str) -> str:
 
 
 def _read(path: str, who: str, what: str) -> bytes:
-    """Read a TLS or token file.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """Read a TLS or token file."""
     try:
         return read_secret(path)
     except OSError as error:

@@ -254,11 +254,7 @@ def _open(path: Path, mode: int) -> int:
 
 
 def _opened(path: Path, mode: int, is_kind: Callable[[int], bool], kind: str) -> int:
-    """Open a file of `kind` of this user or root, which is no symbolic link; does not block.
-
-    Raises:
-        OSError: it cannot be opened, or is another file.
-    """
+    """Open a file of `kind` of this user or root, which is no symbolic link; does not block."""
     try:
         flags = mode | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(path, flags, 0o600)

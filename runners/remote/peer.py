@@ -57,11 +57,7 @@ class RemoteRunner(Runner):
             raise
 
     def _greet(self, greeting: Greeting, point: Point) -> None:
-        """Take the server's handshake.
-
-        Raises:
-            SpecMismatchError: the server's runner wants a tensor that is not offered.
-        """
+        """Take the server's handshake."""
         try:
             self.inputs = point.select(greeting.inputs)
         except SpecMismatchError as error:

@@ -21,11 +21,7 @@ CHOSEN: Final = "## How it was chosen"
 def write_with_card(
     folder: Path, text: PolicyText, points: Mapping[str, PointChoice], recipes: Sequence[RecipeChoice]
 ) -> None:
-    """Write a policy's folder, below the card of the package's policy of this name.
-
-    Raises:
-        Error: a file cannot be written.
-    """
+    """Write a policy's folder, below the card of the package's policy of this name."""
     card = SHIPPED / text.name / "card.md"
     by_hand = card.read_text() if card.exists() else f"# {text.name}\n"
     whole = f"{by_hand.partition(CHOSEN)[0].rstrip()}\n\n{CHOSEN}\n\n{text.card}"

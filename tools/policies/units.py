@@ -59,11 +59,7 @@ class RecipeCompiler:
     _known: dict[tuple[str, Unit], Outcome] = field(default_factory=dict)
 
     def compile(self, recipe: RecipeChoice, units: Sequence[Unit]) -> dict[Unit, Outcome]:
-        """What a recipe makes of units.
-
-        Raises:
-            Error: a unit cannot be compiled.
-        """
+        """What a recipe makes of units."""
         key = repr(recipe)
         missing = [unit for unit in units if (key, unit) not in self._known]
         runs = [partial(self._one, recipe, unit) for unit in missing]

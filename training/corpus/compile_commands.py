@@ -189,11 +189,7 @@ def _units(
 
 
 def _expanded(command: CompileCommand, roots: Sequence[str]) -> list[str]:
-    """The arguments with those in response files.
-
-    Raises:
-        CompilationError: a response file, or a configuration file of clang, is below none of the folders.
-    """
+    """The arguments with those in response files."""
 
     def permitted(path: str) -> bool:
         if os.path.exists(path) and not _is_inside(path, roots):

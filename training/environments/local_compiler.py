@@ -167,11 +167,7 @@ class _Worker:
             self._end.sendall(LENGTH.pack(len(data)) + data)
 
     def receive(self, timeout: float) -> CompilerMessage:
-        """The next message.
-
-        Raises:
-            CompilationError: the worker has died, or sends nothing within `timeout` seconds.
-        """
+        """The next message."""
         deadline = time.monotonic() + timeout
         while len(self._data) < LENGTH.size or len(self._data) < self._needed():
             self._end.settimeout(max(0.001, deadline - time.monotonic()))

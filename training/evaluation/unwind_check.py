@@ -185,11 +185,7 @@ def _kind(machine: str, place: _Instruction) -> str:
 
 
 def _check_same(files: tuple[_ElfTable, _ElfTable], code: Sequence[_Instruction]) -> None:
-    """Make sure that two files have the same code.
-
-    Raises:
-        InputError: they do not.
-    """
+    """Make sure that two files have the same code."""
     first, second = files
     hint = "compile both with the same compiler and flags"
     if first.is_object:

@@ -43,11 +43,7 @@ class SizeMeasure(Protocol):
     """Measures the objects of all units, in their order."""
 
     def __call__(self, units: Sequence[Compiled], /) -> Sizes:
-        """The sizes of the program.
-
-        Raises:
-            Error: the objects cannot be linked.
-        """
+        """The sizes of the program."""
 
 
 def scoped(number: int, name: str, *, local: bool) -> str:

@@ -158,11 +158,7 @@ class _WorkerProcess:
         self._connection = Connection(ours.detach())
 
     def ask(self, request: Request, text: bytes) -> Reply:
-        """Send a request and wait for the reply, without a time limit.
-
-        Raises:
-            PassError: the process died.
-        """
+        """Send a request and wait for the reply, without a time limit."""
         try:
             self._connection.send((request, text))
             reply: Reply = self._connection.recv()
