@@ -125,16 +125,19 @@ class Advice(NamedTuple):
 
     @contextmanager
     def advisors(self) -> Iterator[list[Advisor]]:
-        """Make the advisors, and close them when the block ends.
+        """Make the advisors, and close them when the block ends, in the folder in which it began.
 
         Raises:
             Error: a runner cannot be made or closed.
         """
-        advisors = self.make_advisors() if self.runners else []
-        try:
-            yield advisors
-        finally:
-            close_advisors(advisors)
+        from passpilot.plugin.load import folder_kept
+
+        with folder_kept():
+            advisors = self.make_advisors() if self.runners else []
+            try:
+                yield advisors
+            finally:
+                close_advisors(advisors)
 
 
 def close_advisors(advisors: Sequence[Advisor]) -> None:

@@ -13,6 +13,7 @@ import codecs
 import contextlib
 import io
 import os
+import posix
 import signal
 import sys
 import threading
@@ -92,7 +93,9 @@ def guard_exits() -> None:
     Children of this process may end as they like.
     """
     for name in ("_exit", "execv", "execve"):
-        setattr(os, name, _guarded(name, getattr(os, name), os.getpid()))
+        guarded = _guarded(name, getattr(os, name), os.getpid())
+        for module in (os, posix):
+            setattr(module, name, guarded)
 
 
 def _guarded(name: str, function: Callable[..., None], process: int) -> Callable[..., None]:

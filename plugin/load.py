@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.machinery
 import importlib.util
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -39,6 +41,18 @@ def load_file(path: str | os.PathLike[str]) -> ModuleType:
         return _LOADED[place]
 
 
+@contextlib.contextmanager
+def folder_kept() -> Iterator[None]:
+    """Return to the current folder after the block, in which the user's Python may go to another one."""
+    folder = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield
+    finally:
+        if not os.path.samestat(os.fstat(folder), os.stat(".")):
+            os.fchdir(folder)
+        os.close(folder)
+
+
 def _run(place: Path, shown: str) -> None:
     source = _read(place, shown)
     name = _free_name(place.stem)
@@ -50,7 +64,8 @@ def _run(place: Path, shown: str) -> None:
         sys.path.append(str(place.parent))
     _LOADED[place] = sys.modules[name] = module
     try:
-        exec(loader.source_to_code(source, str(place)), module.__dict__)
+        with folder_kept():
+            exec(loader.source_to_code(source, str(place)), module.__dict__)
     except BaseException as error:
         del _LOADED[place], sys.modules[name]
         if isinstance(error, Error) or is_interrupt(error):

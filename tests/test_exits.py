@@ -69,6 +69,7 @@ CASES: Final = [
     *((door, "sys.exit(0)") for door in DOORS if "pass" in door),
     *((door, "raise KeyboardInterrupt") for door in ("opt", "opt, a pass", "mlir-opt, a pass", "stock opt")),
     ("stock opt", "os.execv('/bin/true', ['true'])"),
+    *((door, "__import__('posix')._exit(0)") for door in ("opt", "stock opt")),
 ]
 
 
@@ -96,3 +97,21 @@ def test_a_child_of_a_policy_may_end_as_it_likes(tmp_path: Path) -> None:
     done = run(*DOORS["opt"], "-S", cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
     assert b"call" not in done.out
+
+
+@pytest.mark.parametrize("door", ["opt", "stock opt", "mlir-opt", "stock mlir-opt", "cc"])
+@pytest.mark.parametrize("text", ["os.chdir('other')\ndef decide(obs): return 1", "def decide(obs): {}"])
+def test_another_folder_is_only_the_policys(door: str, text: str, tmp_path: Path) -> None:
+    """A policy may go to the folder of its model when it is loaded or when it decides."""
+    changes = "return os.path.exists('other') and os.chdir('other') or 1"
+    (tmp_path / "user.py").write_text(f"import os\n{text.format(changes)}\n")
+    (tmp_path / "other").mkdir()
+    for name, source in (("in.ll", LLVM), ("in.mlir", MLIR), ("in.c", C)):
+        (tmp_path / name).write_text(source)
+    pipeline = (f"--pass-pipeline={PIPELINES[door]}",) if door in PIPELINES else ()
+    logs = {"stock opt": "-passpilot-log=x.log", "cc": "--log=inline=x.log"}
+    log = () if door == "stock mlir-opt" else (logs.get(door, "--log=x.log"),)
+    done = run(*DOORS[door], *pipeline, *log, "-o", "out", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    made = {"out", *["x.log"][: len(log)]}
+    assert set(files_in(tmp_path)) == {"in.c", "in.ll", "in.mlir", "other", "user.py"} | made
