@@ -248,3 +248,9 @@ def test_lists_of_processors(tmp_path: Path) -> None:
         assert (done.code, done.out) == (0, b"")
         assert done.err == expected
         assert "cortex-a57" in expected
+
+
+def test_the_version_is_no_compilation(tmp_path: Path) -> None:
+    done = passpilot("llc", "--version", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    assert b"LLVM version 22." in done.out

@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 
 import pytest
 
-from passpilot.plugin.interrupt import guard_imports, heeded, is_vulnerable, prompt_interrupt
+from passpilot.plugin.interrupt import guard_imports, heeded, is_interrupt, is_vulnerable, prompt_interrupt
 from tests.command import PASSPILOT, Done, files_in, finished, program, started
 
 
@@ -249,3 +249,23 @@ def test_what_others_do_with_ctrl_c_is_left_alone(handler: Any) -> None:
         assert heeded(signal.SIGINT) == expected
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_users_interrupt_is_not_taken_for_ctrl_c() -> None:
+    """A handler of the user's own, or Python's, may have raised it; ours raises it in our code."""
+
+    def handler(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        handler()
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        for known, expected in ((handler, True), (signal.default_int_handler, True), (None, False)):
+            signal.signal(signal.SIGINT, known or signal.default_int_handler)
+            if known is None:
+                guard_imports()
+            assert is_interrupt(caught.value) is expected
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not is_interrupt(ValueError())

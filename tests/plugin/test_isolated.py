@@ -137,7 +137,11 @@ def test_a_crash_is_an_exception(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     optimize(module, "default<O2>", [advisor], remarks=remarks, isolated=True)
     assert len(list(read_log(tmp_path / "log"))) == 4
-    assert (tmp_path / "remarks").read_text().startswith("--- ")
+    told = (tmp_path / "remarks").read_text()
+    assert told.startswith("--- ")
+    with pytest.raises(CompilationError, match="got its death"):
+        optimize(Module.read(TEXT), crash, remarks=remarks, isolated=True)
+    assert (tmp_path / "remarks").read_text() == told
     with pytest.raises(Error, match="an earlier compilation has written it"):
         optimize(module, "default<O2>", [advisor], isolated=True)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.records import parse_json, parse_toml, read_json, typed_record
+from passpilot.plugin.records import check_typed_dict, parse_json, parse_toml, read_json, typed_record
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,14 @@ def test_an_error_names_the_place(changes: dict[str, object], said: str) -> None
     with pytest.raises(InputError) as caught:
         typed_record({**VALUE, **changes}, Outer, "f.json")
     assert str(caught.value) == f"f.json: {said}"
+
+
+def test_what_a_typed_dict_may_hold() -> None:
+    check_typed_dict({"a": [1]}, dict[str, list[int]], "x")
+    for value, said in (([], "x: expected an object, got []"), ({"a": {}}, "x: expected an array, got {}")):
+        with pytest.raises(InputError) as caught:
+            check_typed_dict(value, dict[str, list[int]], "x")
+        assert str(caught.value) == said
 
 
 def test_unknown_keys_are_refused_where_it_is_strict() -> None:

@@ -236,3 +236,27 @@ def test_wrong_modes_are_refused(tmp_path: Path) -> None:
     done = command("llc", "-unwind=some", str(bitcode), cwd=tmp_path)
     assert done.code == 2
     assert "llc: for the --unwind option: Cannot find option named 'some'!" in done.err
+
+
+def test_the_command_compares_what_follows_code_without_a_table(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text(
+        '__asm__(".text\\nbare: call far\\n ret");\nvoid far(void);\nvoid f(void) { far(); far(); }\n'
+    )
+    for mode in ("full", "none"):
+        done = command("cc", f"--unwind={mode}", "-Oz", "-c", "a.c", "-o", f"{mode}.o", cwd=tmp_path)
+        assert (done.code, done.err) == (0, "")
+    done = command("unwind", "check", "full.o", "none.o", "--at=calls", cwd=tmp_path)
+    assert (done.code, done.err) == (1, "")
+    *_, counts, sizes = done.out.decode().splitlines()
+    assert " 1 calls and 0 other instructions that can fault: 1 differences" in counts
+    assert sizes == f"unwind tables: {len(table(tmp_path / 'full.o')):,} bytes in A, 0 in B"
+
+
+def test_a_frame_of_a_register_alone_has_no_offset(tmp_path: Path) -> None:
+    for name, frame in (("a", ".cfi_def_cfa_register %rbp"), ("b", ".cfi_def_cfa %rbp, 0")):
+        (tmp_path / f"{name}.s").write_text(f"f:\n.cfi_startproc simple\n{frame}\ncall far\n.cfi_endproc\n")
+        subprocess.run(
+            [bindir() / "clang", "--target=x86_64-linux-gnu", "-c", f"{name}.s"], cwd=tmp_path, check=True
+        )
+    found = check_unwind(str(tmp_path / "a.o"), str(tmp_path / "b.o"))
+    assert (found.calls, found.differences) == (1, ())

@@ -264,3 +264,6 @@ def test_good_bye_that_no_pipe_holds_at_once(tmp_path: Path) -> None:
         with allocate(PipeRunner(base, whole, GENEROUS)) as runner:
             assert runner.evaluate() == 1
         assert ended(server) == (0, "")
+    refused = "expected tensors of at most 7340032 bytes, got 8388608; see serve --frame"
+    with served(spec(base, "decide"), base, "--frame", "7"), pytest.raises(SpecMismatchError, match=refused):
+        PipeRunner(base, whole, GENEROUS)

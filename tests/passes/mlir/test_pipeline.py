@@ -329,6 +329,15 @@ def test_advisors_that_fail(point: DecisionPoint[bool]) -> None:
     assert str(module).count("marked") == 1
 
 
+def test_with_an_advisor_mlir_has_one_thread_for_the_run(point: DecisionPoint[bool]) -> None:
+    module, seen = parsed(threads=True), list[int]()
+    before = module.context.get_num_threads()
+    define(lambda function: seen.append(function.context.get_num_threads()), "func.func")
+    mlir.run_pipeline(module, "builtin.module(func.func(test-pass,test-ask))", [point.advisor("const:1")])
+    assert seen == [1, 1]
+    assert module.context.get_num_threads() == before
+
+
 def test_advisors_in_a_pass_of_several_threads(point: DecisionPoint[bool]) -> None:
     advisor = point.advisor("const:1")
     define(lambda function: mlir.run_pipeline(function, "func.func(test-ask)", [advisor]), "func.func")

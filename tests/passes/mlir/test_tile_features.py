@@ -8,9 +8,11 @@ from typing import Final
 
 import pytest
 
+from passpilot.features.mlir.structured import structured
 from passpilot.features.mlir.tile import TILE_SIZES
 from passpilot.plugin.errors import PasspilotWarning
-from tests.passes.mlir.test_tile import GENERIC, Seen, observed
+from tests.passes.mlir.linalg import parsed
+from tests.passes.mlir.test_tile import CONVOLUTION, GENERIC, Seen, observed
 
 BODY: Final = """
 #m = affine_map<(i) -> (i)>
@@ -24,6 +26,15 @@ func.func @f(%a: tensor<{size}x{type}>, %b: tensor<{size}x{type}>) -> tensor<{si
   func.return %r : tensor<{size}x{type}>
 }}
 """
+
+
+def test_a_look_at_an_operation_does_not_change_it() -> None:
+    module = parsed(CONVOLUTION)
+    (function,) = module.body.operations
+    before = module.operation.get_asm(print_generic_op_form=True)
+    found = [structured(each.operation) for each in function.regions[0].blocks[0].operations]
+    assert any(each and each.is_convolution for each in found)
+    assert module.operation.get_asm(print_generic_op_form=True) == before
 
 
 def of_body(body: str, type_: str = "f32") -> Seen:

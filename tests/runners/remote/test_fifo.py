@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -59,6 +59,20 @@ def test_a_client_refuses_another_users_fifo(
     finally:
         os.close(writer)
         os.close(reader)
+
+
+@pytest.mark.parametrize(("end", "stay"), [(client, False), (foreign, True)])
+def test_only_our_own_protocol_takes_the_names_of_a_pair(
+    end: Callable[[Path], Any], stay: bool, tmp_path: Path
+) -> None:
+    base = tmp_path / "ch"
+    for each in ("in", "out"):
+        os.mkfifo(f"{base}.{each}")
+    ends = [os.open(f"{base}.{each}", os.O_RDWR) for each in ("in", "out")]
+    end(base).close()
+    assert [path.name for path in sorted(tmp_path.glob("ch.*[nt]"))] == (["ch.in", "ch.out"] if stay else [])
+    for descriptor in ends:
+        os.close(descriptor)
 
 
 @pytest.mark.parametrize("end", [client, foreign])

@@ -85,3 +85,9 @@ def test_only_so_many_baselines_are_kept(monkeypatch: pytest.MonkeyPatch) -> Non
             played(compiler, code)
             seen.append((len(stream._baselines), set(stream._baselines) != before))
         assert seen == [(1, True), (2, True), (2, True), (2, False), (2, False)]
+
+
+def test_an_episode_without_decisions_is_of_its_first_point() -> None:
+    with LocalCompiler("thread") as compiler:
+        assert compiler.reset(b"define void @f() { ret void }", **EPISODE, also={"evict": ()}) is None
+        assert compiler.point == "inline"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.plugin.errors import InputError
+from passpilot.cli.train import main
+from passpilot.plugin.errors import InputError, UsageError
 from passpilot.training.learning.settings import ImitateSettings
 from passpilot.training.learning.toml_settings import read_settings, toml_text
 
@@ -170,3 +171,16 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "odd.toml").write_bytes(b"policy = \xff\n")
     with pytest.raises(InputError, match=r"odd\.toml: expected TOML, got other text"):
         read_settings(str(tmp_path / "odd.toml"), ImitateSettings)
+
+
+@pytest.mark.parametrize("name", ["imitate", "evolve", "ppo", "dqn"])
+def test_a_model_needs_a_folder(name: str) -> None:
+    with pytest.raises(UsageError, match=r"the following arguments are required: .*-o"):
+        main([name, "a.toml"])
+
+
+def test_logs_are_inputs_of_data_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, taken in (("data", True), ("native-size", False)):
+        with pytest.raises(SystemExit):
+            main([name, "-h"])
+        assert ("or logs (.log)" in " ".join(capsys.readouterr().out.split())) is taken

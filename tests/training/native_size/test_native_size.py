@@ -76,12 +76,15 @@ def test_it_learns_and_the_exported_model_is_the_learned_one(
     assert len(vocabulary["Opcodes"]["Add"]) == 8
 
 
-def test_the_same_seed_gives_the_same_files(measured: dict[str, FunctionRows], tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_files(
+    measured: dict[str, FunctionRows], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         FittedSize(measured["lz4"], FitSettings(4, 10)).write(str(tmp_path / name))
     for file in (VOCABULARY, HEAD):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_the_model_that_is_shipped() -> None:

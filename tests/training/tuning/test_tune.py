@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 import passpilot
+from passpilot.cli.tune import make_parser
 from passpilot.training.tuning.decision_file import read_decisions
 from passpilot.training.tuning.study import Study, Trial
 from tests.command import passpilot as command
@@ -25,6 +27,14 @@ from tests.training.tuning.units import modules
 def unit(corpus: Callable[[str, str], Path]) -> Path:
     """lz4's frame format, a unit that compiles in a tenth of a second."""
     return next(corpus("lz4", "Oz").parent.glob("*lz4frame*.bc"))
+
+
+def test_what_the_command_is_not_given_is_as_in_the_function() -> None:
+    values = make_parser().values(["IN", "-o", "OUT"])
+    defaults = {name: row.default for name, row in inspect.signature(passpilot.tune).parameters.items()}
+    same = defaults.keys() & values.keys() - {"modules", "output", "search", "compiles"}
+    assert {name: values[name] for name in same} == {name: defaults[name] for name in same}
+    assert {"seed", "jobs", "reward", "engine"} <= same
 
 
 def test_the_function_finds_what_the_command_finds(unit: Path, tmp_path: Path) -> None:
