@@ -59,23 +59,14 @@ class AdviceFlags(NamedTuple):
         )
 
     def load_files(self) -> None:
-        """Run the files of --load, which register passes, features, runners and decision points.
-
-        Raises:
-            Error: a file cannot be loaded.
-        """
+        """Run the files of --load, which register passes, features, runners and decision points."""
         for file in self.load:
             from passpilot.plugin.load import load_file
 
             load_file(file)
 
     def resolve(self) -> Advice:
-        """Find the policy, and the runner, the log and the keywords of each advisor. Call `load_files` first.
-
-        Raises:
-            UsageError: the flags contradict each other.
-            Error: there is no such policy or recipe, or it is for another LLVM.
-        """
+        """Find the policy, and each advisor's runner, log and keywords. Call `load_files` first."""
         runners: dict[str, str | ChosenPolicy] = dict(_runners(self.command, self.runners, self.advise))
         policy: ChosenPolicy | None = None
         if self.policy:
@@ -102,11 +93,7 @@ class Advice(NamedTuple):
     policy: ChosenPolicy | None = None
 
     def make_advisors(self) -> list[Advisor]:
-        """Make the advisors.
-
-        Raises:
-            Error: a runner cannot be made; the advisors that were made are closed.
-        """
+        """Make the advisors."""
         from passpilot.passes.advisor import advisor
 
         advisors: list[Advisor] = []
@@ -125,11 +112,7 @@ class Advice(NamedTuple):
 
     @contextmanager
     def advisors(self) -> Iterator[list[Advisor]]:
-        """Make the advisors, and close them when the block ends, in the folder in which it began.
-
-        Raises:
-            Error: a runner cannot be made or closed.
-        """
+        """Make the advisors, and close them when the block ends, in the folder in which it began."""
         from passpilot.plugin.load import folder_kept
 
         with folder_kept():
@@ -153,11 +136,7 @@ def close_advisors(advisors: Sequence[Advisor]) -> None:
 
 
 def contending(command: str, values: Mapping[str, Any]) -> list[Advice]:
-    """One `Advice` for each runner of a command whose flags may name several for a point.
-
-    Raises:
-        UsageError: a decision point is unknown, or a keyword is for none of the runners.
-    """
+    """One `Advice` for each runner of a command whose flags may name several for a point."""
     pairs = [(point, runner) for point in POINTS_OF[command] for runner in values[point.replace("-", "_")]]
     for text in values["advise"]:
         pairs += _runners(command, {}, (text,)).items()
@@ -263,11 +242,7 @@ def _reached(command: str) -> tuple[str, ...]:
 
 
 def refuse_point(command: str, option: str) -> None:
-    """Refuse an option that advises a decision point of another command.
-
-    Raises:
-        UsageError: the option does.
-    """
+    """Refuse an option that advises a decision point of another command."""
     point = option.lstrip("-")
     if owner := _owner(point):
         expected = " or ".join(f"--{name}" for name in POINTS_OF[command])

@@ -63,11 +63,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parsed(argv: Sequence[str]) -> tuple[AttachOptions, list[str]]:
-    """The options, and the compiler's command line: what follows -- or begins with the first other word.
-
-    Raises:
-        UsageError: a point is advised that an unmodified compiler does not have.
-    """
+    """The options, and the compiler's command line: what follows -- or begins with the first other word."""
     parser = make_parser()
     ours: list[str] = []
     rest = iter(argv)

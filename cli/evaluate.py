@@ -95,12 +95,7 @@ def _baseline(name: str) -> Competitor:
 
 
 def competitor(text: str) -> Competitor:
-    """The competitor that a policy of the command line stands for.
-
-    Raises:
-        UsageError: it is none.
-        Error: an option in it is wrong, or a file of it is missing.
-    """
+    """The competitor that a policy of the command line stands for."""
     if known := baseline(text):
         return known
     try:

@@ -19,11 +19,7 @@ _OPTION: Final = re.compile("--?[A-Za-z]")
 
 
 def split_options(argv: Iterable[str], parser: Parser) -> tuple[list[str], list[str]]:
-    """Split arguments into the command's own and LLVM's, both with their values.
-
-    Raises:
-        UsageError: an option belongs to the other command, is misspelt, or has no value.
-    """
+    """Split arguments into the command's own and LLVM's, both with their values."""
     known = parser._option_string_actions
     ours: list[str] = []
     llvm: list[str] = []
@@ -45,11 +41,7 @@ def split_options(argv: Iterable[str], parser: Parser) -> tuple[list[str], list[
 
 
 def joined(parser: Parser, option: str, rest: Iterator[str]) -> str:
-    """Join an option with its value, the next argument, so that argparse takes it whatever it begins with.
-
-    Raises:
-        UsageError: the next argument looks like another option.
-    """
+    """Join an option with its value, the next argument, so that argparse takes it whatever it begins with."""
     action = parser._option_string_actions[option]
     if action.nargs == "?":  # takes a value only with "="
         return f"{option}={action.const}"

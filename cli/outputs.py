@@ -46,11 +46,7 @@ def prepare() -> None:
 
 
 def check_outputs(advice: Advice, *outputs: tuple[str, str | None], remarks: str = "") -> None:
-    """Make sure that the outputs, the logs and the remarks are different files; an output is (flag, path).
-
-    Raises:
-        UsageError: two are the same file.
-    """
+    """Make sure that the outputs, the logs and the remarks are different files; an output is (flag, path)."""
     owners: dict[str, str] = {}
     logs = [("--log", log) for log in advice.logs.values()]
     for flag, path in (*outputs, *logs, ("-pass-remarks-output", remarks)):

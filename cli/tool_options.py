@@ -50,11 +50,7 @@ def level_flags(names: Sequence[str], help_: str) -> Any:
 
 
 def only_level(command: str, flags: Sequence[str]) -> str | None:
-    """The level of a command line, or None.
-
-    Raises:
-        UsageError: there are several.
-    """
+    """The level of a command line, or None."""
     if len(flags) > 1:
         raise UsageError(f"{command}: expected one optimization level, got -{' -'.join(flags)}")
     return flags[0] if flags else None
@@ -76,11 +72,7 @@ def tool_parser(
 def read_options(
     command: str, parser: Parser, kind: type[Options], argv: Iterable[str]
 ) -> tuple[Options, list[str]]:
-    """The options of a command line, and the arguments for LLVM.
-
-    Raises:
-        UsageError: the command line is wrong.
-    """
+    """The options of a command line, and the arguments for LLVM."""
     ours, llvm = split_options(argv, parser)
     values = parser.values(ours)
     return record(kind, values, advice=AdviceFlags.of(command, values)), llvm

@@ -33,11 +33,7 @@ The empty one stands for the user's own command.
 
 
 def variants_of(options: Options) -> Sequence[str]:
-    """The policies to compile with, by what the options ask for; none for a plain compilation.
-
-    Raises:
-        Error: there is no such policy.
-    """
+    """The policies to compile with, by what the options ask for; none for a plain compilation."""
     if options.tries < 2:
         return VARIANTS[: options.best_of] if options.best_of > 1 else ()
     from passpilot.runners.policy.bundle import find_bundle
@@ -50,11 +46,7 @@ def variants_of(options: Options) -> Sequence[str]:
 def choose_policy(
     options: Options, compiler: str, command: Sequence[str], environment: dict[str, str]
 ) -> bool:
-    """Put the policy that makes the smallest object into the environment; whether there is one.
-
-    Raises:
-        Error: there is no such policy.
-    """
+    """Put the policy that makes the smallest object into the environment; whether there is one."""
     variants = variants_of(options)
     with ended_by_signals():
         policy = best_variant(FrontEnd(compiler, os.getcwd(), environment), command, variants)

@@ -21,21 +21,13 @@ def unit_name(arguments: Sequence[str]) -> str:
 
 
 def make_folders(options: Options) -> None:
-    """Make the folders of the logs.
-
-    Raises:
-        InputError: a file is in the way.
-    """
+    """Make the folders of the logs."""
     for path in options.logs()[0]:
         options.make_folder("log", path)
 
 
 def refuse_shared_files(name: str, options: Options, compiler: str, words: Sequence[str]) -> None:
-    """Refuse a file for the log of a point that several compilations of a command reach.
-
-    Raises:
-        InputError: there is one.
-    """
+    """Refuse a file for the log of a point that several compilations of a command reach."""
     files = options.logs()[1]
     if not files:
         return

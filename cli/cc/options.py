@@ -238,11 +238,7 @@ class Options:
         return folders, files
 
     def make_folder(self, name: str, path: str) -> None:
-        """Make a folder that the option `name` names.
-
-        Raises:
-            InputError: a file is in the way.
-        """
+        """Make a folder that the option `name` names."""
         try:
             os.makedirs(path, exist_ok=True)
         except OSError as error:
