@@ -117,3 +117,10 @@ def test_all_sweeps_in_parts_within_a_time(corpus: Callable[[str, str], Path], t
         for line in (tmp_path / part / "cases.jsonl").read_text().splitlines()
     ]
     assert sorted(seeds) == [1, 2, 3]
+
+
+def test_unwind_tables_are_compared(tmp_path: Path) -> None:
+    assert soak(tmp_path, "rows-frames", "--count=2").returncode == 0
+    row = json.loads((tmp_path / "counts.json").read_text())["rows"]["rows random, unwind"]
+    assert (row["cases"], row["wrong"]) == (2, {})
+    assert row["decisions"] > 50

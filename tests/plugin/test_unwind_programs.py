@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import passpilot, run
+from tests.plugin import unwind_debuggers
 from tests.plugin.exception_programs import exception_program
 from tests.plugin.unwind_runs import LEVELS, MACHINES, compared, outputs
 
@@ -49,6 +50,21 @@ def test_many_random_programs_do_the_same(machine: str, seed: int, tmp_path: Pat
         pytest.skip(missing)
     stock, small = compared(seed, tmp_path, machine)
     assert small == stock
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", [1, 6, 8])
+def test_debuggers_print_the_same_frames(seed: int, tmp_path: Path) -> None:
+    """At the faults, and of core files written there; the program prints libunwind's backtraces, too."""
+    if missing := unwind_debuggers.missing():
+        pytest.skip(missing)
+    (tmp_path / "a.cpp").write_text(exception_program(seed))
+    stock, small = outputs(tmp_path, "faults", LEVELS[seed % 6], "-DLIBUNWIND", "-lunwind")
+    assert small == stock
+    frames = [unwind_debuggers.backtraces(tmp_path / name) for name in ("stock", "small")]
+    assert frames[0] == frames[1]
+    for tool, found in frames[0].items():
+        assert len(found) > 2 * stock.count(b"signal ") > 0, tool
 
 
 ENDS = """
