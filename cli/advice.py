@@ -88,7 +88,6 @@ class Advice(NamedTuple):
     runners: Mapping[str, str | ChosenPolicy]
     """The runner of each advised point, or the policy that has it, in the order of the catalogue."""
     logs: Mapping[str, str]
-    """The path of the log by point."""
     keywords: Mapping[str, object]
     policy: ChosenPolicy | None = None
 

@@ -28,8 +28,6 @@ link into any program, .ll is the optimized LLVM IR.
 
 
 class AotOptions(NamedTuple):
-    """The command line of `passpilot aot`."""
-
     model: str | None = argument("MODEL.onnx", "the model", nargs="?")
     output: str | None = option("o", metavar="FILE", help="policy.so, policy.o or policy.ll")
     mcpu: str = option(default="generic", metavar="CPU", help="native, or a name of LLVM's (generic)")
@@ -42,7 +40,6 @@ class AotOptions(NamedTuple):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code."""
     options = record(AotOptions, make_parser().values(argv))
     if options.include_dir:
         print(include_folder())
@@ -54,7 +51,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def make_parser() -> Parser:
-    """The parser of the command line."""
     parser = Parser(
         "passpilot aot",
         description="Compile an ONNX model to native code, for aot:policy.so and for C (passpilot_model.h).",

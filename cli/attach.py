@@ -29,7 +29,6 @@ class AttachOptions(NamedTuple):
     """The part of the command line before the compiler's."""
 
     runners: Mapping[str, str]
-    """The runner specs by advised point."""
     load: tuple[str, ...]
     on_error: str
     timeout: float

@@ -28,11 +28,8 @@ LEFT: Final = 2
 
 @dataclass(frozen=True)
 class Comparison:
-    """All results."""
-
     pipeline: str
     llvm: Sequence[str]
-    """LLVM's own options."""
     contenders: Sequence[str]
     modules: Sequence[Compared]
     logged: bool
@@ -84,8 +81,6 @@ def _legend(comparison: Comparison, folder: str) -> Iterator[str]:
 
 
 def json_text(comparison: Comparison) -> str:
-    """One object with everything."""
-
     def results(rows: Sequence[Measured], *, logged: bool) -> list[dict[str, object]]:
         return [
             _fields(name, row, logged=logged) for name, row in zip(comparison.contenders, rows, strict=True)

@@ -62,7 +62,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def make_parser() -> Parser:
-    """The parser of the command line."""
     parser = Parser(
         "passpilot corpus",
         description="Gather modules of real programs to tune and learn on.",

@@ -57,7 +57,6 @@ class _Check(NamedTuple):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code."""
     make_parser().parse_args(argv)
     with quiet_pipe():
         states = [_state(check) for check in CHECKS]
@@ -68,7 +67,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def make_parser() -> Parser:
-    """The parser of the command line."""
     text = "Show which compilers are used, and test what they can do."
     return Parser("passpilot doctor", description=text, epilog=EPILOG)
 

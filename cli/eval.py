@@ -68,7 +68,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def make_parser() -> Parser:
-    """The parser of the command line."""
     parser = Parser(
         "passpilot eval",
         description="Compile, link and run the programs of a corpus with policies and baselines; show\n"

@@ -22,8 +22,6 @@ example:
 
 
 class FeaturesOptions(NamedTuple):
-    """The command line of `passpilot features`."""
-
     point: str = option(metavar="NAME", default="inline", help="the decision point (inline)")
     json: bool = flag("print one JSON object, specs in LLVM's form")
     proto: bool = flag("print a .proto file: messages and a service getAdvice")
@@ -31,7 +29,6 @@ class FeaturesOptions(NamedTuple):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code."""
     options = record(FeaturesOptions, make_parser().values(argv))
     for path in options.load:
         load_file(path)
@@ -42,7 +39,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def make_parser() -> Parser:
-    """The parser of the command line."""
     parser = Parser(
         "passpilot features",
         description="Print what a decision point offers to a model: name, type and shape, meaning.",

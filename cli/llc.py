@@ -95,7 +95,6 @@ class LlcOptions(NamedTuple):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code."""
     prepare()
     options, llvm = read_options("llc", make_parser(), LlcOptions, _checked(argv))
     if options.module.version:

@@ -28,8 +28,6 @@ examples:
 
 
 class LogOptions(NamedTuple):
-    """The command line of `passpilot log show`."""
-
     files: tuple[str, ...] = argument(
         "LOG", "a decision log of passpilot or of MLGO, or a folder: all *.log in it", nargs="+"
     )
@@ -41,8 +39,6 @@ class LogOptions(NamedTuple):
 
 
 class LogDiffOptions(NamedTuple):
-    """The command line of `passpilot log diff`."""
-
     first: str = argument("A", "a decision log")
     second: str = argument("B", "another log of the same decision point")
     limit: int | None = option(type=count_of("decisions"), metavar="N", help="print the first N differences")
@@ -60,7 +56,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def make_parser() -> Parser:
-    """The parser of the command line."""
     parser = Parser("passpilot log", description="Print decision logs, and compare two.", epilog=_EXAMPLE)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     show = commands.add_parser(

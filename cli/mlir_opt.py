@@ -75,8 +75,6 @@ class PrintingOptions(NamedTuple):
 
 
 class MlirOptOptions(NamedTuple):
-    """The command line of `passpilot mlir-opt`."""
-
     advice: AdviceFlags
     input: str
     version: bool = flag("passpilot's version and that of MLIR's bindings")
@@ -104,7 +102,6 @@ class MlirOptOptions(NamedTuple):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code."""
     prepare()
     options = _parsed(argv)
     if options.version:
@@ -147,7 +144,6 @@ def _check(options: MlirOptOptions, advice: Advice) -> None:
 
 
 def make_parser() -> Parser:
-    """The parser of the command line."""
     text = "Run MLIR's passes as mlir-opt does, with passes in Python and advice from runners."
     parser = tool_parser("mlir-opt", MlirOptOptions, text, "MLIR; - (the default) for stdin", EPILOG)
     who = "ask RUNNER about each call; same as --advise mlir-inline=RUNNER"

@@ -59,7 +59,6 @@ class OptOptions(NamedTuple):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code."""
     prepare()
     options, llvm = read_options("opt", make_parser(), OptOptions, argv)
     if options.module.version:

@@ -28,7 +28,6 @@ DOORS: Final[tuple[Door, ...]] = (*COMPILING, "attach", "compare")
 RUNNERS: Final = """\
 RUNNER is scheme:target[?key=value&...]: python:FILE:NAME, onnx:MODEL, aot:LIBRARY, pipe:BASE, grpc:HOST:PORT,
 replay:LOG, random:SEED, const:VALUE, default."""
-"""The text about RUNNER in help texts."""
 
 FILES: Final = ("onnx", "aot", "replay", "python")
 """Runner schemes whose target is a file."""
@@ -232,5 +231,4 @@ TABLE: Final = (
 
 
 def options_of(door: Door) -> tuple[OptionRow, ...]:
-    """The options of a door."""
     return tuple(option for option in TABLE if door in option.doors)

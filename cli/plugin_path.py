@@ -25,7 +25,6 @@ examples:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code."""
     options = make_parser().parse_args(argv)
     found = [find() for name, find in PLACES.items() if getattr(options, name)]
     if len(found) > 1:
@@ -51,7 +50,6 @@ def _expect_tool(*names: str, package: str) -> None:
 
 
 def make_parser() -> Parser:
-    """The parser of the command line."""
     parser = Parser(
         "passpilot plugin-path",
         description="Print the path of the plugin for stock opt, clang, llc and lld.",

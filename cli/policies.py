@@ -25,8 +25,6 @@ Without names, all policies of passpilot and of other installed packages are lis
 
 
 class PoliciesOptions(NamedTuple):
-    """The command line of `passpilot policies`."""
-
     policies: tuple[str, ...] = argument("POLICY", "@NAME, or a policy's folder", nargs="*")
     prepare: bool = flag("compile the models now, not at the first use")
     compile: bool = flag("compile the models into the policy's folder, for a package of it")
@@ -47,7 +45,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def make_parser() -> Parser:
-    """The parser of the command line."""
     parser = Parser(
         "passpilot policies",
         description="List policies: their folders, what they are for, and the start of their model cards.",
@@ -79,7 +76,6 @@ def _show(bundle: PolicyBundle | Error, options: PoliciesOptions) -> bool:
 
 
 def lines_of(bundle: PolicyBundle) -> Iterator[str]:
-    """The description of a policy."""
     name = bundle.spec if bundle.spec.startswith("@") else bundle.name
     refused = "" if bundle.llvm == MAJOR else f", which is not this LLVM {MAJOR}"
     yield f"{name}: {bundle.description}"

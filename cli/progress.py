@@ -51,8 +51,6 @@ def described_progress(first: str) -> Iterator[Callable[[int, int, str], None]]:
 
 
 class StepCounter:
-    """Counts its calls."""
-
     def __init__(self, total: int | None) -> None:
         self.count, self.total = 0, total
 

@@ -24,8 +24,6 @@ examples:
 
 
 class ReportOptions(NamedTuple):
-    """The command line of `passpilot report`."""
-
     files: tuple[str, ...] = argument(
         "FILE", "a decision log, a folder of logs, a decision file, or the JSON of a result", nargs="+"
     )
@@ -43,7 +41,6 @@ class ReportOptions(NamedTuple):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code."""
     options = record(ReportOptions, make_parser().values(argv))
     if options.output:
         _write_page(options)
@@ -53,7 +50,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def make_parser() -> Parser:
-    """The parser of the command line."""
     parser = Parser(
         "passpilot report",
         description="Make one HTML page of decision logs, decision files and the results of\n"

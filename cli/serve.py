@@ -51,7 +51,6 @@ class ServeOptions(NamedTuple):
 
 
 def make_parser() -> Parser:
-    """The parser of the command line."""
     parser = Parser(
         "passpilot serve",
         description="Serve a runner to compilers: with --pipe, to one at a time on this machine, which asks\n"

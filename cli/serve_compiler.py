@@ -20,8 +20,6 @@ _MOST: Final = max(8, 2 * (os.cpu_count() or 1))
 
 
 class ServeCompilerOptions(NamedTuple):
-    """The command line of `passpilot serve-compiler`."""
-
     grpc: str = option(
         metavar="[HOST:]PORT",
         required=True,
@@ -57,7 +55,6 @@ class ServeCompilerOptions(NamedTuple):
 
 
 def make_parser() -> Parser:
-    """The parser of the command line."""
     parser = Parser(
         "passpilot serve-compiler",
         description="Let agents take the decisions of compilations over gRPC, one episode per compilation.",

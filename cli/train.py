@@ -64,7 +64,6 @@ COMMANDS: Final = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code."""
     prepare()
     values = make_parser().values(argv)
     name = str(values.pop("command"))
@@ -93,7 +92,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def make_parser() -> Parser:
-    """The parser of the command line."""
     parser = Parser("passpilot train", description="Train a model, from decisions to ONNX.", epilog=EXAMPLES)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     for name, (_, line, text) in COMMANDS.items():

@@ -38,7 +38,6 @@ All other options are LLVM's own."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns its exit code."""
     prepare()
     options, llvm = _parsed(argv)
     set_llvm_options("tune", llvm)
@@ -76,7 +75,6 @@ def _say(text: str) -> None:
 
 
 def make_parser() -> Parser:
-    """The parser of the command's own options."""
     parser = Parser(
         "passpilot tune",
         description="Search the inlining decisions, pipelines and options that make programs smallest.",

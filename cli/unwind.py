@@ -22,8 +22,6 @@ SHOWN: Final = 20
 
 
 class CheckOptions(NamedTuple):
-    """The command line of `passpilot unwind check`."""
-
     first: str = argument("A", "an ELF file whose unwind table is right")
     second: str = argument("B", "an ELF file of the same code")
     at: str = option(
@@ -43,7 +41,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def make_parser() -> Parser:
-    """The parser of the command line."""
     parser = Parser("passpilot unwind", description="Compare unwind tables.", epilog=EPILOG)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     check: Parser = commands.add_parser(

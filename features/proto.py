@@ -19,7 +19,6 @@ TYPES: Final = {
     "float64": "double",
     **{f"{sign}int{bits}": f"{sign}int{max(bits, 32)}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
-"""The protobuf type of each scalar type."""
 
 
 def message_stem(point: Point) -> str:

@@ -34,7 +34,6 @@ Function: TypeAlias = tuple[Callable[..., Any], Any, tuple[Any, ...]]
 
 TEXT: Final = c_char_p
 FILES: Final[list[str]] = []
-"""The files that have been loaded."""
 _KEPT: Final[list[object]] = []
 _WARNINGS: Final = threading.RLock()
 

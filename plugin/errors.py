@@ -141,7 +141,6 @@ class ConformanceError(RunnerError):
 PUBLIC: Final = [
     kind for kind in tuple(globals().values()) if isinstance(kind, type) and issubclass(kind, BaseException)
 ]
-"""All classes above."""
 
 publish("passpilot.errors", PUBLIC)
 

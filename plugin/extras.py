@@ -62,7 +62,6 @@ def needs(extra: str, who: str) -> Iterator[None]:
 
 
 def install(extra: str) -> str:
-    """The command that installs an extra."""
     return f'pip install "passpilot[{extra}]"'
 
 

@@ -101,7 +101,6 @@ class OutputFile:
         return f"{self._target}.{os.getpid()}.{id(self):x}.tmp"
 
     def write(self, data: bytes) -> None:
-        """Write all of `data`."""
         view = memoryview(data)
         try:
             while view:

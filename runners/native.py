@@ -77,17 +77,14 @@ class NativeRunner(Runner):
 
 
 def spec_of(core: _core.TensorSpec) -> TensorSpec:
-    """Convert a tensor spec of the core."""
     return TensorSpec(core.name, core.dtype, tuple(core.shape))
 
 
 def core_spec(spec: TensorSpec) -> _core.TensorSpec:
-    """Convert a tensor spec for the core."""
     return _core.TensorSpec(spec.name, spec.dtype, spec.shape)
 
 
 def core_domain(domain: Domain) -> _core.Domain:
-    """Convert a domain for the core."""
     if isinstance(domain, Choice):
         return _core.Domain.choice(domain.count, domain.mask)
     return _core.Domain.number(domain.low, domain.high) if isinstance(domain, Number) else _core.Domain.flag()

@@ -113,7 +113,6 @@ def _difference(name: str, recorded: NDArray[np.generic], live: Tensor) -> str:
 
 
 def replay_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> ReplayRunner:  # noqa: ARG001
-    """Make the runner of `replay:LOG`."""
     if not target:
         msg = "runner replay: expected replay:LOG, got no log; name the file of a decision log"
         raise RunnerSpecError(msg)

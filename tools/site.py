@@ -136,7 +136,6 @@ class ApiPage(NamedTuple):
     more: str = ""
     """What follows the first sentence."""
     options: str = ""
-    """The options of mkdocstrings for every name."""
 
     def text(self) -> str:
         """The page in Markdown; mkdocstrings replaces its directives."""

@@ -60,7 +60,6 @@ class Measured:
     seconds: float | None
     """The time of the pipeline and of code generation; None if it was not taken."""
     logs: Mapping[str, str]
-    """The paths of the decision logs, by point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,6 @@ class Compared:
 
     source: str
     triple: str
-    """The target triple of the compilation."""
     rows: tuple[Measured, ...]
     """One for each contender, in their order."""
 
@@ -117,7 +115,6 @@ def compare_on(
 
 
 def total(rows: Sequence[Measured]) -> Measured:
-    """The sums over several modules."""
     seconds = [row.seconds for row in rows if row.seconds is not None]
     text, instructions, decisions, agreed = (
         sum(getattr(row, name) for row in rows) for name in ("text", "instructions", "decisions", "agreed")

@@ -186,7 +186,6 @@ class EpisodeWorker:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
         return self._process.poll() is None
 
     def end(self) -> None:
@@ -257,7 +256,6 @@ class Pool:
             task.add_done_callback(self._leaving.discard)
 
     def end(self, worker: EpisodeWorker) -> None:
-        """End a lent worker."""
         self._lent.discard(worker)
         worker.end()
 
@@ -286,7 +284,6 @@ class Pool:
         self.give_back(await self.borrow(), done=True)
 
     def close(self) -> None:
-        """End all workers."""
         for task in self._leaving:
             task.cancel()
         for worker in (*self._idle, *self._lent):

@@ -95,7 +95,6 @@ MEASURES: Final[Mapping[str, Measure | ModuleMeasure | None]] = {
     "native-estimate": ModuleMeasure(_native_estimate),
     "none": None,
 }
-"""The rewards by name."""
 
 REWARDS: Final = tuple(name for name, measure in MEASURES.items() if measure)
 """The names of those that measure something."""

@@ -68,7 +68,6 @@ class AgentChannel:
         os._exit(0)  # there is nothing to clean up
 
     def send(self, message: compiler_pb2.CompilerMessage) -> None:
-        """Send one message."""
         data = message.SerializeToString()
         self._end.sendall(LENGTH.pack(len(data)) + data)
 

@@ -30,7 +30,6 @@ PLOT: Final = "docs/images/oz-results.svg"
 LEVEL: Final = "-Oz"
 OUTLINED: Final = "-Oz+outline"
 RECORDED: Final = ("linked", "objects", "compile_seconds", "run", "output")
-"""What is recorded of a program and a competitor."""
 NAMES: Final[Mapping[str, str]] = {
     OUTLINED: "`-Oz` with the machine outliner",
     "-Oz @oz": "`@oz`",

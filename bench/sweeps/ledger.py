@@ -29,11 +29,9 @@ class Row:
     decisions: int = 0
     left_out: int = 0
     wrong: dict[str, str] = field(default_factory=dict)
-    """What is wrong, by program and seed."""
     trees: set[str] = field(default_factory=set)
     """The commits that the cases ran on, with a `+` for trees with changed files."""
     date: str = ""
-    """The last day."""
     done: dict[str, set[int]] = field(default_factory=dict)
     """Seeds, or places of units, by program."""
 

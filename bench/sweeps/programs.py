@@ -72,7 +72,6 @@ SWEEPS: Final = {
     "rows-exceptions": (unwind.RANDOM,),
     "rows-frames": (unwind.RANDOM,),
 }
-"""The sweeps and their trials."""
 COUNTS: Final = {
     "csmith": 2000,
     "corpus": 100,

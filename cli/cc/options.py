@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from typing import Final
 
 OPTIONS: Final[Mapping[str, OptionRow]] = {row.name: row for row in options_of("cc") if row.kind != "flag"}
-"""Options with a value."""
 
 FLAGS: Final[Mapping[str, OptionRow]] = {row.name: row for row in options_of("cc") if row.kind == "flag"}
 

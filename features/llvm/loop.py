@@ -39,7 +39,6 @@ LOOP_FEATURES: Final = (
     row("function_instructions", "instructions of the function"),
     row("for_size", "1 if the function is optsize or minsize"),
 )
-"""The features that `observe_loop` computes."""
 
 _FREQUENCY_LIMIT: Final = 1e30
 _DIVISIONS: Final = ("sdiv", "udiv", "srem", "urem", "fdiv", "frem")

@@ -144,7 +144,6 @@ class Totals:
     compared: int = 0
 
     def add(self, decision: ShownDecision) -> None:
-        """Count a decision."""
         advice, default = decision.advice, decision.default
         self.advices[advice] += 1
         self.compared += default != ""

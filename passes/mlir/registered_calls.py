@@ -29,7 +29,6 @@ class CallKind:
     function: str
     terminator: str
     origin: str
-    """Where it was registered."""
 
 
 CALLS: Final = Registry[CallKind]("call", own=dict.fromkeys(("func.call", "llvm.call"), __name__))

@@ -66,7 +66,6 @@ class AdvisedOutline:
     """Closes functions to the machine outliner as the runner of `advised-outline` says; none by default."""
 
     def run(self, module: Module) -> bool:
-        """Ask about each function that is open."""
         if not OUTLINE.is_asked:
             return False
         functions = [function for function in module.functions if not function.is_declaration]

@@ -29,7 +29,6 @@ class AdvisedSLP:
     """Lets LLVM's SLP vectorizer skip functions as the runner of `advised-slp` says; none by default."""
 
     def run(self, function: Function) -> PreservedAnalyses:
-        """Ask about the function."""
         if SLP.is_asked and not SLP.ask(observe(function), function):
             function.skip(_VECTORIZER)
         return PreservedAnalyses.all()

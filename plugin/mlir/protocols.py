@@ -43,8 +43,6 @@ class Value(Protocol):
 
 
 class Block(Protocol):
-    """A basic block."""
-
     @property
     def _CAPIPtr(self) -> object: ...  # noqa: N802
 
@@ -60,8 +58,6 @@ class Block(Protocol):
 
 
 class Region(Protocol):
-    """A list of blocks."""
-
     @property
     def blocks(self) -> Sequence[Block]: ...
 
@@ -69,14 +65,10 @@ class Region(Protocol):
 
 
 class Context(Protocol):
-    """The context that owns operations, types and attributes."""
-
     def is_registered_operation(self, name: str) -> bool: ...
 
 
 class Operation(Protocol):
-    """An operation."""
-
     @property
     def _CAPIPtr(self) -> object: ...  # noqa: N802
 
@@ -123,8 +115,6 @@ class Operation(Protocol):
 
 
 class PassManager(Protocol):
-    """A sequence of passes."""
-
     def enable_verifier(self, enable: bool) -> None: ...
 
     def run(self, operation: Operation) -> None: ...

@@ -188,7 +188,6 @@ _KINDS: Final = {
     "numbers or booleans": "fiub",
     "booleans": "b",
 }
-"""The kinds of numpy's dtypes."""
 
 
 @operator(*(name for functions in _FUNCTIONS.values() for name in functions))

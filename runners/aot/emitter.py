@@ -71,7 +71,6 @@ class Node:
         return self.inputs[place] if place < len(self.inputs) else ""
 
     def integer(self, name: str, default: int) -> int:
-        """An integer attribute."""
         return int(self.attributes.get(name, default))
 
     def number(self, name: str, default: float) -> float:
@@ -79,7 +78,6 @@ class Node:
         return float(np.float32(self.attributes.get(name, default)))
 
     def text(self, name: str, default: str) -> str:
-        """A string attribute."""
         return str(self.attributes.get(name, default))
 
     def integers(self, name: str) -> list[int] | None:
@@ -103,7 +101,6 @@ class Buffer:
 
     @property
     def size(self) -> int:
-        """The number of elements."""
         return prod(self.shape)
 
     @property
@@ -193,7 +190,6 @@ class Emitter:
         return [int(item) for item in self._known[node.inputs[place]].ravel()]
 
     def spec(self, name: str) -> tuple[np.dtype[np.generic], tuple[int, ...]]:
-        """The dtype and shape of a tensor."""
         return self._specs[name]
 
     def value(self, name: str) -> Buffer:

@@ -34,7 +34,6 @@ LEQ, LT, GTE, GT, EQ, NEQ, LEAF = range(7)
 """The modes of nodes."""
 
 MODES: Final = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "LEAF")
-"""The names of the modes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,6 @@ class Graph:
     nodes: tuple[Node, ...]
     """The nodes that depend on an input, in topological order."""
     specs: Mapping[str, _Spec]
-    """Type and shape of each tensor."""
     known: Mapping[str, Array]
     """The tensors that are the same in every run."""
     digest: str

@@ -55,7 +55,6 @@ class Binary:
     labels: Sequence[int]
     base: Sequence[float]
     name: str
-    """The transform."""
     single: bool
     """Whether all weights belong to one class."""
     positive: bool
@@ -102,7 +101,6 @@ class Multiclass:
     labels: Sequence[int]
     base: Sequence[float]
     name: str
-    """The transform."""
 
     def outputs(self, math: Mathematics, scores: Sequence[ir.Value], met: Sequence[ir.Value]) -> Outputs:
         """The label of the first largest score that has a weight or base, and the scores."""

@@ -30,7 +30,6 @@ def dropout(node: Node, emit: Emitter) -> None:
 
 @operator("Transpose")
 def transpose(node: Node, emit: Emitter) -> None:
-    """Permutes the axes."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     rank = len(source.shape)
     order = node.integers("perm") or list(range(rank))[::-1]
@@ -80,7 +79,6 @@ def tile(node: Node, emit: Emitter) -> None:
 
 @operator("Concat")
 def concat(node: Node, emit: Emitter) -> None:
-    """Joins tensors along an axis."""
     output = emit.output(node.outputs[0])
     strides = dense_strides(output.shape)
     axis, base = node.integer("axis", 0) % len(output.shape), 0

@@ -198,7 +198,6 @@ class Answers:
         self._first_failure = self._first_failure or text
 
     def close(self) -> None:
-        """Close the runner."""
         if self._runner is not None:
             self._runner.close()
 

@@ -48,7 +48,6 @@ class InteractiveChannel:
 
     def __init__(self, base: str, answers: Answers, timeout: float, wake: Callable[[], object]) -> None:
         self.failure: BaseException | None = None
-        """The error that ended the thread."""
         self.cut: PeerError | None = None
         """The error if a session ended within a message; the compiler's exit code may explain it better."""
         self._out = f"{base}.out"

@@ -56,7 +56,6 @@ class Header:
 
     @property
     def advice_struct(self) -> struct.Struct:
-        """The struct of an advice."""
         return struct.Struct(f"={self.advice.size}{self.advice.struct_code}")
 
 

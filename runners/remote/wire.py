@@ -77,7 +77,6 @@ def answer_struct(advice: TensorSpec) -> struct.Struct:
 
 
 def frame_size(inputs: tuple[TensorSpec, ...]) -> int:
-    """The size of a request's frame in bytes."""
     return layout(inputs)[1]
 
 

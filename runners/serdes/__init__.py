@@ -47,7 +47,6 @@ class SerDes(ABC):
     """Encodes and decodes the tensors `specs`, a subset of `table` (default: `specs`), in one format."""
 
     name: str
-    """The format's name, for errors."""
 
     def __init__(self, specs: Sequence[TensorSpec], table: Sequence[TensorSpec] = ()) -> None:
         self.specs = tuple(specs)

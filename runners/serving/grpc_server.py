@@ -146,7 +146,6 @@ class GrpcServer:
 
     @property
     def sessions(self) -> int:
-        """The number of clients served now."""
         return self._sessions
 
     def _advise(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:

@@ -82,7 +82,6 @@ class TokenGuard(grpc.ServerInterceptor):
         continuation: Callable[[Details], grpc.RpcMethodHandler[Asked, Answered] | None],
         details: Details,
     ) -> grpc.RpcMethodHandler[Asked, Answered] | None:
-        """The handler of a call."""
         if not has_token(details.invocation_metadata, self._token):
             return cast("grpc.RpcMethodHandler[Asked, Answered]", self._refusal)
         handler = continuation(details)
@@ -144,7 +143,6 @@ class AsyncTokenGuard(grpc.aio.ServerInterceptor):
         continuation: Callable[[Details], Awaitable[grpc.RpcMethodHandler[Asked, Answered] | None]],
         details: Details,
     ) -> grpc.RpcMethodHandler[Asked, Answered] | None:
-        """The handler of a call."""
         if not has_token(details.invocation_metadata, self._token):
             return cast("grpc.RpcMethodHandler[Asked, Answered]", self._refusal)
         handler = await continuation(details)

@@ -38,7 +38,6 @@ class Unit(NamedTuple):
 
 class Outcome(NamedTuple):
     size: float
-    """The bytes of machine code."""
     spills: float
     """The weighed cost of spill code; 0 unless it was measured."""
 

@@ -28,8 +28,6 @@ _LEAST: Final = 0.01
 
 
 class Strategy(ABC):
-    """An evolution strategy."""
-
     mean: Vector
     """The present weights."""
 

@@ -63,8 +63,6 @@ def evolve(
 
 
 class EvolutionRun(RewardTraining):
-    """An evolution; see `RewardTraining`."""
-
     charts: ClassVar = (("reward", "best candidate"), ("train reward", "validation reward"))
     facts: ClassVar = ("done", "best", "kept", "start")
 

@@ -25,8 +25,6 @@ FAILED: Final = -1.0
 
 @dataclass(frozen=True, slots=True)
 class TrialModule:
-    """A module on which runners are tried."""
-
     name: str
     code: bytes
     pipeline: str
@@ -62,7 +60,6 @@ class Trials:
     deadline: float = 300.0
     machines: Machines = field(default_factory=Machines)
     compilations: int = 0
-    """How many there were."""
     _defaults: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

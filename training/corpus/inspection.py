@@ -18,8 +18,6 @@ DEADLINE: Final = 300.0
 
 
 class ModuleFacts(NamedTuple):
-    """What is in a module."""
-
     triple: str
     compiler: str
     """What made it, as the module says; empty if it does not."""

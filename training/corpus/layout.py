@@ -42,7 +42,6 @@ SUFFIXES: Final = (".bc", ".cmd", ".thinlto.bc")
 """How the files of a module end."""
 
 FORMAT: Final = 1
-"""The version of `passpilot.json`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,6 @@ class CorpusProgram:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """All modules of the program."""
         return tuple(dict.fromkeys((*self.objects, *chain.from_iterable(self.libraries))))
 
 
@@ -164,12 +162,10 @@ class CorpusFacts:
     compiler: str = ""
     """The name and version of the compiler, as the modules have it."""
     target: str = ""
-    """The target triple."""
     origins: Mapping[str, UnitOrigin] = field(default_factory=dict, metadata={"key": "modules"})
     duplicates: Mapping[str, str] = field(default_factory=dict)
     """Modules that were dropped, by name, and the equal ones that were kept."""
     format: int = FORMAT
-    """The version of the file."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,6 @@ class CorpusPart:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The modules of all programs."""
         return tuple(dict.fromkeys(name for modules in self.programs.values() for name in modules))
 
 

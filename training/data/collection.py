@@ -62,10 +62,8 @@ class Collected:
 
     programs: dict[str, CollectedProgram] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    """Why modules are left out."""
 
     def sums(self) -> dict[str, CollectedProgram]:
-        """The sums of the parts."""
         sums: dict[str, CollectedProgram] = {}
         for program in self.programs.values():
             total = sums.setdefault(program.part, CollectedProgram(program.part))

@@ -65,11 +65,9 @@ class DecisionSchema:
 
     @property
     def tensors(self) -> tuple[TensorSpec, ...]:
-        """All tensors."""
         return *self.features, self.advice
 
     def to_json(self) -> str:
-        """The text in the metadata of a file."""
         value = {
             "format": _FORMAT,
             "point": self.point,

@@ -35,7 +35,6 @@ class PointDecisions:
 
     def __init__(self, point: str, features: Sequence[str]) -> None:
         self.point = search_point(point)
-        """The point."""
         domain = self.point.domain
         mask = [domain.mask] if isinstance(domain, Choice) else []
         wanted = dict.fromkeys([*features, *mask])
@@ -51,16 +50,13 @@ class PointDecisions:
         self.observation_space = cast(
             "spaces.Space[Decision]", spaces.Dict({spec.name: _box(spec) for spec in self.tensors})
         )
-        """The tensors of a decision, by name."""
         self.action_space = _actions(domain)
-        """The answers."""
         self._default: object = None
         self.last: Decision
         """The last observation; zeros where there is no decision."""
         self.clear()
 
     def clear(self) -> None:
-        """Forget the last decision."""
         self.last = {spec.name: np.zeros(spec.shape, spec.numpy_dtype) for spec in self.tensors}
 
     def see(self, observation: Mapping[str, NDArray[np.generic]]) -> Decision:

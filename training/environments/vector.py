@@ -34,10 +34,8 @@ class VectorDecisions(gymnasium.ObservationWrapper["Floats", object, "dict[str, 
         self.observation_space = spaces.Box(-LIMIT, LIMIT, shape, np.float32)
 
     def observation(self, observation: Mapping[str, NDArray[np.generic]]) -> Floats:
-        """The vector of a decision."""
         flat = self._arrangement.flat(observation)
         return np.asarray(self._statistics.normalize(self._arrangement.rows(flat))[0])
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """The legal actions."""
         return self._compiler.action_masks()

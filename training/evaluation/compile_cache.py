@@ -43,7 +43,6 @@ class CompileCache:
 
     @classmethod
     def of_user(cls) -> CompileCache:
-        """The cache in the user's cache folder."""
         home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         return cls(os.path.join(home, "passpilot", "eval"))
 

@@ -87,7 +87,6 @@ METRICS: Final[Mapping[str, Callable[[CompetitorResult], float | None]]] = {
     "compile": lambda result: result["compile_seconds"],
     "run": lambda result: result["run"]["seconds"] if result["run"] else None,
 }
-"""The values that are compared, by name."""
 
 
 @dataclass

@@ -96,7 +96,6 @@ def regressions(result: EvaluationResult) -> list[tuple[float, str, str]]:
 
 
 def problems(result: EvaluationResult) -> Iterator[str]:
-    """A line for every error."""
     for program in result.programs:
         for name, figures in program["results"].items():
             yield from (f"{program['name']}, {name}: {text}" for text in figures["errors"])

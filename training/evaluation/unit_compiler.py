@@ -72,8 +72,6 @@ def _output_of(words: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CompiledUnit:
-    """The object of a unit."""
-
     path: str
     text: int
     """The bytes of its machine code."""

@@ -70,8 +70,6 @@ class UnwindDifference(NamedTuple):
 
 
 class UnwindCheck(NamedTuple):
-    """The comparison of two files."""
-
     functions: int
     """Entries in the first file's table."""
     calls: int

@@ -40,7 +40,6 @@ def card(title: str, about: str, sections: Mapping[str, Iterable[str]]) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """The lines of a table."""
     yield f"| {' | '.join(head)} |"
     yield f"|{'---|' * len(head)}"
     for row in rows:

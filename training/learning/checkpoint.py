@@ -77,7 +77,6 @@ class Checkpoint:
 
 
 def prefixed(prefix: str, arrays: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
-    """The arrays with a prefix before their names."""
     return {f"{prefix}{name}": value for name, value in arrays.items()}
 
 

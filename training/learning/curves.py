@@ -39,7 +39,6 @@ class Curve:
             from tensorboardX import SummaryWriter
         self._folder = folder
         self.rows: list[dict[str, float]] = [dict(row) for row in rows]
-        """All rows."""
         step = int(next(iter(self.rows[-1].values()))) + 1 if self.rows else None
         self._writer = SummaryWriter(os.path.join(folder, EVENTS), purge_step=step, write_to_disk=True)
 
@@ -69,7 +68,6 @@ class Curve:
 
 
 def table_text(rows: Sequence[Mapping[str, float]]) -> str:
-    """Rows as CSV."""
     file = io.StringIO()
     names = list(dict.fromkeys(name for row in rows for name in row))
     writer = csv.DictWriter(file, names, lineterminator="\n")

@@ -82,7 +82,6 @@ class DecisionNetwork:
         return self.network.build(graph, graph.normalized(rows, self.statistics))
 
     def describe(self) -> str:
-        """The model in words."""
         return self.network.describe()
 
     def to_json(self) -> str:

@@ -50,7 +50,6 @@ class GraphBuilder:
         self.constants: list[onnx.TensorProto] = []
 
     def constant(self, value: NDArray[np.generic], hint: str = "constant") -> str:
-        """A constant."""
         name = f"{hint}_{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name

@@ -44,7 +44,6 @@ class Agreement:
 
     @classmethod
     def of(cls, examples: Examples, scores: Floats, scaling: Scaling) -> Agreement:
-        """What scores [N, columns] make of decisions."""
         numbers = not isinstance(examples.arrangement.domain, (Flag, Choice))
         near = CLOSE * (float(examples.labels.std()) or 1.0) if numbers else 0.5
         decided = examples.decide(scaling.advice(scores))
@@ -77,7 +76,6 @@ def _share(hit: np.ndarray, among: np.ndarray) -> float:
 
 
 def loss(examples: Examples, scores: Floats, scaling: Scaling) -> float:
-    """The weighted mean loss of scores [N, columns]."""
     labels, values = examples.numbers, scores.astype(np.float64)
     if not examples.by_class:
         losses = (values[:, 0] - scaling.scores(labels)) ** 2

@@ -51,7 +51,6 @@ class RatingNetwork(ABC):
 
     @property
     def size(self) -> int:
-        """The number of weights and biases."""
         return sum(array.size for array in self.parameters)
 
     def vector(self) -> Floats:

@@ -137,7 +137,6 @@ def loss_slope(
 
 
 def sigmoid(scores: Floats) -> Floats:
-    """``1 / (1 + exp(-x))``."""
     return np.asarray(0.5 * (1 + np.tanh(0.5 * scores)), np.float32)
 
 

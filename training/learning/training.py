@@ -121,7 +121,6 @@ class Training(ABC):
         self._resume, self._command = run.get("resume", False), run.get("command", "")
         self._callbacks = run.get("callbacks", ())
         self.folder = folder
-        """Where the files come."""
         self.total = total
         """The rounds, iterations or decisions that the settings want."""
         self.done = 0

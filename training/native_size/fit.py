@@ -80,13 +80,11 @@ class Accuracy:
     log_r2: float
     """The same of logarithms, in which small functions count as much as large ones."""
     median_error: float
-    """The median of the relative error."""
     total: float
     """The sum of estimates relative to the sum of sizes."""
 
     @classmethod
     def of(cls, estimates: Doubles, sizes: Doubles) -> Accuracy:
-        """Compare estimates with sizes."""
         error = np.abs(estimates - sizes) / np.maximum(sizes, 1)
         return cls(
             len(sizes),

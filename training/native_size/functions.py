@@ -54,7 +54,6 @@ class FunctionRows:
 
     @staticmethod
     def joined(rows: Sequence[FunctionRows]) -> FunctionRows:
-        """All rows."""
         return FunctionRows(
             [name for part in rows for name in part.names],
             np.concatenate([np.zeros((0, len(_core.ir2vec_entities()))), *(part.counts for part in rows)]),

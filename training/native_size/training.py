@@ -175,6 +175,5 @@ def _cells(accuracy: Accuracy) -> tuple[str, ...]:
 
 
 def accuracy_text(accuracy: Accuracy) -> str:
-    """An accuracy in words."""
     functions, r2, log_r2, median, total = _cells(accuracy)
     return f"{functions} functions, R2 {r2} ({log_r2} of logarithms), median error {median}, sum {total}"

@@ -46,7 +46,6 @@ SCRIPTS: Final = (
 
 
 def page(title: str, data: Mapping[str, object]) -> bytes:
-    """The page about the data of a `Report`."""
     script, style = script_text(), _part("style.css")
     policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'"
     text = Template(_part("page.html")).substitute(
@@ -61,7 +60,6 @@ def page(title: str, data: Mapping[str, object]) -> bytes:
 
 
 def script_text() -> str:
-    """All scripts of the page as one."""
     parts = "\n".join(map(_part, SCRIPTS))
     return f'(() => {{\n"use strict";\n{parts}}})();'
 

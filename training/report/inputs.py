@@ -123,11 +123,9 @@ class Report:
         return searches
 
     def to_html(self, title: str = "") -> bytes:
-        """The page."""
         return page(title or self._title(), self.to_json())
 
     def to_json(self) -> dict[str, object]:
-        """The data of the page."""
         return {
             "about": self._about(),
             "strings": list(self._strings),

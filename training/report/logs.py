@@ -107,11 +107,9 @@ class PageRun:
         self._columns.setdefault(key, PageColumn(key, kind, doc, feature)).values.extend(values)
 
     def put_texts(self, key: str, texts: Iterable[str], kind: str = "text") -> None:
-        """Add texts to a column."""
         self.put(key, kind, [self._strings[text] for text in texts])
 
     def to_json(self) -> dict[str, object]:
-        """The run as the page reads it."""
         one = self.has_name_of_log and len({log for log, _ in self._tallies}) == 1
         return {
             "name": self.name,

@@ -66,7 +66,6 @@ def components(compilations: Sequence[Mapping[Edge, bool]]) -> dict[str, str]:
 def component_sizes(
     functions: Mapping[str, float], component_of: Mapping[str, str]
 ) -> defaultdict[str, float]:
-    """The sizes of functions, summed by component."""
     sizes: defaultdict[str, float] = defaultdict(float)
     for name, size in functions.items():
         sizes[component_of.get(name, name)] += size

@@ -33,7 +33,6 @@ class TunedProgram:
     linked: LinkedSizes | None = None
     """Links the program; None for a module of its own."""
     runs: Sequence[ProgramRun] = ()
-    """The recorded runs."""
 
 
 def single_module(source: str | os.PathLike[str] | Module, pipeline: str, reward: RewardText) -> TunedProgram:

@@ -43,7 +43,6 @@ class Asked(NamedTuple):
     default: bool
     """LLVM's own decision in the same situation."""
     cost: int = 0
-    """LLVM's estimate of what inlining costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +68,11 @@ class Compiled:
     """What a choice makes of a module."""
 
     code: bytes
-    """The object file."""
     asked: Mapping[CallKey, Asked]
     """All questions, in their order."""
     choice: UnitChoice
     """The choice without a policy; it names exactly the decisions that are not LLVM's."""
     seconds: float
-    """The time of the compilation."""
     parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """What `PARTS` measures of the functions, by the unit's `rewards`."""
 

@@ -22,13 +22,10 @@ from tests.command import PASSPILOT
 from tests.corpus.build import bindir
 
 CALLS: Final = (2000, 4000)
-"""The calls of the modules."""
 REPEATS: Final = 6
 """The runs of a pass that changes nothing in one pipeline."""
 ROUNDS: Final = 5
-"""The rounds of loading."""
 ROUNDS_OF_STARTS: Final = 15
-"""The rounds in which `passpilot mlir-opt` starts."""
 PER_FUNCTION: Final = 10
 """The calls in a function, and the operations in a callee."""
 

@@ -26,11 +26,8 @@ class RunRequest(NamedTuple):
     compilation: int
     """The number of the compilation; 0 if it has no advisors."""
     operation: str
-    """The name of the operation."""
     name: str
-    """The name of the pass."""
     element: str
-    """The pass with its options."""
     inside: bool
     """Whether the text is a module whose first operation is the one to run on."""
 
@@ -42,7 +39,6 @@ class AdviseRequest(NamedTuple):
     point: str
     runner: str
     log: str
-    """The path of the log; empty for none."""
     on_error: OnError
     timeout: float
 
@@ -52,9 +48,7 @@ class EndRequest(NamedTuple):
 
     compilation: int
     good: bool
-    """Whether the compilation has succeeded."""
     stats: bool
-    """Whether to print the advisors' counts."""
 
 
 Request = RunRequest | AdviseRequest | EndRequest

@@ -37,7 +37,6 @@ from passpilot.training.corpus.front_end import FrontEnd, FrontEndJob
 from passpilot.training.corpus.recorded.link_command import LinkItem, read_link
 
 FORMAT: Final = 1
-"""The version of the commands' files."""
 
 COMMANDS: Final = "commands"
 MODULES: Final = "bitcode"

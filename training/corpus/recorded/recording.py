@@ -18,7 +18,6 @@ class RecordedUnit:
     """A unit that a command has compiled."""
 
     source: str
-    """The source file."""
     language: str
     """``c`` or ``c++``."""
     arguments: tuple[str, ...] = ()
@@ -34,9 +33,7 @@ class RecordedUnit:
     code_sha256: str = ""
     """Of the object's machine code."""
     command: tuple[str, ...] = ()
-    """The whole command."""
     directory: str = ""
-    """Where the command ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +75,6 @@ class RecordedLink:
 
 @dataclass(frozen=True, slots=True)
 class RecordedCommand:
-    """A command of a build."""
-
     format: int
     time: int
     directory: str
