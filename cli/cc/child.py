@@ -13,21 +13,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from passpilot.plugin.interrupt import uninterrupted
+from passpilot.plugin.interrupt import heeded, uninterrupted
 from passpilot.runners.serving.stop import Stopped, stop_on_signals
 
+ENDING: Final = (signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGXCPU)
+"""More signals that end clang, and that users, batch systems and limits send."""
 GRACE: Final = 5.0
 """Seconds for a process to clean up after SIGTERM."""
 
 
 @contextlib.contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end this process by themselves, but first all children that the block waits for.
+    """Let SIGTERM, SIGHUP and `ENDING` end this process, but first all children that the block waits for.
 
     Within the block they are exceptions, and so is Ctrl-C, which stays a KeyboardInterrupt behind it.
     """
     try:
-        with stop_on_signals():
+        with stop_on_signals(*heeded(*ENDING)):
             yield
     except Stopped as stopped:
         (number,) = stopped.args

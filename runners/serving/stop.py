@@ -26,14 +26,14 @@ def stop_signals() -> tuple[signal.Signals, ...]:
 
 
 @contextlib.contextmanager
-def stop_on_signals() -> Iterator[threading.Event]:
-    """Let `stop_signals` raise `Stopped` in the main thread, once, and set the event that this yields.
+def stop_on_signals(*more: signal.Signals) -> Iterator[threading.Event]:
+    """Let `stop_signals` and `more` raise `Stopped` in the main thread, once; set the event that it yields.
 
     The event tells the server to stop if a runner swallows `Stopped`.
     If a signal comes just before a blocking system call, Python's handler does not run. Therefore another
     thread notices the signal, too, and repeats it until it is handled.
     """
-    numbers = stop_signals()
+    numbers = (*stop_signals(), *more)
     stopping = threading.Event()
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -14,6 +14,8 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Signals.h"
 
+#include <sys/xattr.h>
+
 #include <cstdio>
 #include <mutex>
 #include <set>
@@ -167,6 +169,50 @@ bool isFirst(const std::string &Log, Messages &Report) {
   return false;
 }
 
+/// The attribute of a log that says which compilation has written it.
+constexpr const char *WriterName = "user.passpilot.compilation";
+
+/// Whether the log is a file that another compilation of a build has written.
+bool isOthers(const AdvisorOptions &O, Messages &Report) {
+  char Text[64];
+  const ssize_t Size = getxattr(O.Log.c_str(), WriterName, Text, sizeof Text);
+  if (Size < 0 || O.Compilation == std::string_view(Text, Size))
+    return false;
+  Report.push_back({"error", "decision log " + O.Log +
+                                 ": expected one compilation per log, got a "
+                                 "file with the log of another; give a folder, "
+                                 "or remove the file"});
+  return true;
+}
+
+/// An advisor whose log does not replace that of another compilation.
+class BuildAdvisor final : public Advisor {
+public:
+  BuildAdvisor(std::unique_ptr<Advisor> Inner, const AdvisorOptions &O)
+      : Inner(std::move(Inner)), O(O) {}
+
+  Session &session() override { return Inner->session(); }
+
+  void finish(bool Good, Messages &Report) override {
+    Good = Good && !isOthers(O, Report);
+    Inner->finish(Good, Report);
+    if (Good) // an error of the attribute leaves the log as it is
+      setxattr(O.Log.c_str(), WriterName, O.Compilation.data(),
+               O.Compilation.size(), 0);
+  }
+
+private:
+  std::unique_ptr<Advisor> Inner;
+  const AdvisorOptions O;
+};
+
+/// Whether the log is a file of its own, which compilations may contend for.
+bool isContended(const AdvisorOptions &O) {
+  const StringRef Log = O.Log;
+  return !O.Compilation.empty() && !Log.empty() && Log != "-" &&
+         !Log.starts_with("/dev/") && !Log.starts_with("/proc/");
+}
+
 std::string row(uint64_t Count, const std::string &What) {
   char Text[256];
   std::snprintf(Text, sizeof Text, "%10llu %s\n",
@@ -228,7 +274,7 @@ static std::string runnerSpec(const AdvisorOptions &O, const Point &P,
 
 static std::unique_ptr<Advisor> startAdvisor(AdvisorOptions O, const Point &P,
                                              Messages &Report) {
-  if (!isFirst(O.Log, Report))
+  if (!isFirst(O.Log, Report) || (isContended(O) && isOthers(O, Report)))
     return nullptr;
   O.Runner = runnerSpec(O, P, Report);
   if (O.Runner.empty())
@@ -256,7 +302,11 @@ static std::unique_ptr<Advisor> startAdvisor(AdvisorOptions O, const Point &P,
 std::unique_ptr<Advisor> makeAdvisor(const AdvisorOptions &O, const Point &P,
                                      Messages &Report) {
   std::unique_ptr<Advisor> A;
-  contained(Report, [&] { A = startAdvisor(O, P, Report); });
+  contained(Report, [&] {
+    A = startAdvisor(O, P, Report);
+    if (A && isContended(O))
+      A = std::make_unique<BuildAdvisor>(std::move(A), O);
+  });
   if (!A && Report.empty())
     Report.push_back({"error", P.Name + " advisor: expected runner " +
                                    O.Runner +

@@ -17,6 +17,9 @@ struct AdvisorOptions {
   double Timeout = 10, Limit = 0;
   std::string Unasked;     ///< why the runner may never be asked
   std::string Triple = {}; ///< of the module; may be empty
+  /// Identifies the compilation among those of a build, whose log another must
+  /// not replace; empty if any may.
+  std::string Compilation = {};
 };
 
 class Advisor {

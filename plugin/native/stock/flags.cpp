@@ -105,22 +105,27 @@ std::string runnerOf(StringRef Point) {
   return Chosen.empty() ? policy().runner(Point) : Chosen;
 }
 
+/// Whether a driver has made the file for one of its steps.
+bool isTemporary(StringRef Path) {
+  SmallString<64> Folder;
+  sys::path::system_temp_directory(/*ErasedOnReboot=*/true, Folder);
+  return sys::path::parent_path(Path) == Folder;
+}
+
 /// Distinguishes compilations of the same source: PASSPILOT_UNIT, or else the
-/// command line.
+/// command without temporary files.
 std::string unit() {
   if (const char *Unit = std::getenv("PASSPILOT_UNIT"))
     return Unit;
-  const auto Command = MemoryBuffer::getFileAsStream("/proc/self/cmdline");
-  return Command ? (*Command)->getBuffer().str() : "";
+  std::vector<std::string> Words = commandWords();
+  erase_if(Words, isTemporary);
+  return join(Words, StringRef("", 1));
 }
 
 /// The module's name; the source's if clang made a temporary file for a linker.
 StringRef nameOf(const Module &M) {
-  SmallString<64> Temporary;
-  sys::path::system_temp_directory(/*ErasedOnReboot=*/true, Temporary);
   const StringRef Name = M.getModuleIdentifier();
-  return sys::path::parent_path(Name) == Temporary ? M.getSourceFileName()
-                                                   : Name;
+  return isTemporary(Name) ? M.getSourceFileName() : Name;
 }
 
 /// A suffix for a log name that the process has used before: a linker may
@@ -144,16 +149,34 @@ std::string targetOf(const Module &M) {
   return (M.getTargetTriple().str() + " " + Processor).str();
 }
 
+/// The hash of a module's path, its target, and \p More.
+std::string hashOf(const Module &M, const std::string &More) {
+  SmallString<128> Whole(nameOf(M));
+  (void)sys::fs::make_absolute(Whole); // or the path as it is
+  return utohexstr(xxh3_64bits((Whole + More + targetOf(M)).str()),
+                   /*LowerCase=*/true);
+}
+
+/// Tells the compilations of a build apart, also if their options change:
+/// source, target and output. Empty for tools that people run.
+std::string compilationOf(const Module &M) {
+  if (!isClang() && !isLinker())
+    return "";
+  std::string Output;
+  const std::vector<std::string> Words = commandWords();
+  if (!std::getenv("PASSPILOT_UNIT"))
+    for (size_t I = 1; I < Words.size(); ++I)
+      if (Words[I - 1] == "-o" && !isTemporary(Words[I]))
+        Output = Words[I];
+  return hashOf(M, Output);
+}
+
 /// The log's path in a folder; the same source, target and command give the
 /// same path.
 std::string logIn(StringRef Folder, StringRef Point, const Module &M) {
-  SmallString<128> Whole(nameOf(M));
-  (void)sys::fs::make_absolute(Whole); // or the path as it is
-  const uint64_t Hash = xxh3_64bits((Whole + unit() + targetOf(M)).str());
   SmallString<128> Path(Folder);
   sys::path::append(Path, sys::path::filename(nameOf(M)) + "-" +
-                              utohexstr(Hash, /*LowerCase=*/true) + "-" +
-                              Point);
+                              hashOf(M, unit()) + "-" + Point);
   return (Path + repeated(Path.str().str()) + ".log").str();
 }
 
@@ -277,6 +300,7 @@ AdvisorOptions advisorOptions(const std::string &Point, const Module &M) {
   AdvisorOptions O;
   O.Runner = runnerOf(Point);
   O.Log = logOf(Point, M);
+  O.Compilation = compilationOf(M);
   O.Triple = M.getTargetTriple().str();
   consumeError(Common.read(O)); // checkOptions() has reported it
   if (const PointFlags *Own = flagsOf(Point)) {

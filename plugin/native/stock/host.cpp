@@ -82,11 +82,10 @@ static bool toolIs(StringRef Name) {
 
 bool isLinker() { return toolIs("lld"); }
 
-/// The name of the first option among \p Names that the tool's command has.
-static StringRef givenOf(std::initializer_list<StringRef> Names) {
+std::vector<std::string> commandWords() {
   const auto Command = MemoryBuffer::getFileAsStream("/proc/self/cmdline");
   if (!Command)
-    return "";
+    return {};
   const std::string Text = (*Command)->getBuffer().str();
   SmallVector<const char *> Words;
   for (const char *Word = Text.data(); Word < Text.data() + Text.size();
@@ -95,10 +94,15 @@ static StringRef givenOf(std::initializer_list<StringRef> Names) {
   BumpPtrAllocator Allocator;
   cl::ExpansionContext Files(Allocator, cl::TokenizeGNUCommandLine);
   consumeError(Files.expandResponseFiles(Words)); // the tool has reported it
+  return {Words.begin(), Words.end()};
+}
+
+/// The name of the first option among \p Names that the tool's command has.
+static StringRef givenOf(std::initializer_list<StringRef> Names) {
+  const std::vector<std::string> Words = commandWords();
   const auto Found = find_if(Names, [&](StringRef Name) {
-    return any_of(Words, [Name](const char *Word) {
-      return StringRef(Word).starts_with("-") &&
-             StringRef(Word).ltrim('-').starts_with(Name);
+    return any_of(Words, [Name](StringRef Word) {
+      return Word.starts_with("-") && Word.ltrim('-').starts_with(Name);
     });
   });
   return Found == Names.end() ? "" : *Found;

@@ -20,6 +20,8 @@ bool isLinker();
 /// The option with which lld takes modules from a cache, whose keys do not
 /// depend on our options, or has them compiled elsewhere; empty without one.
 llvm::StringRef unadvisedLink();
+/// The words of the tool's command, those of response files among them.
+std::vector<std::string> commandWords();
 /// Whether clang is the back end of a distributed ThinLTO, whose optimizer
 /// loads no plugin.
 bool isDistributed();

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from passpilot.cli.cc.child import ended_by_signals, run_clang
+from passpilot.cli.cc.child import ENDING, ended_by_signals, run_clang
 from tests.command import run
 
 
@@ -46,7 +46,7 @@ def test_the_child_has_our_open_files() -> None:
         assert file.read() == b"here\n"
 
 
-SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
+SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP, *ENDING)
 
 
 def test_the_handlers_are_put_back() -> None:

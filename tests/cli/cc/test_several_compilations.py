@@ -3,14 +3,27 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from passpilot.plugin.toolchain import llvm_plugin
 from tests.cli.cc.test_main import CALLS, NO, cc, good, logs
+from tests.command import OPT, Done, run
 
 TARGET: Final = f"#pragma omp begin declare target\n{CALLS}#pragma omp end declare target\n"
+CLANG: Final = OPT.with_name("clang")
+WAITS: Final = f"""
+import os, subprocess
+
+def decide(obs):
+    if not os.path.exists("one.log"):
+        words = ["{CLANG}", "-O2", "-fpass-plugin={llvm_plugin()}", "-c", "calls.c"]
+        subprocess.run(words, env={{**os.environ, "PASSPILOT_INLINE": "const:1"}}, check=True)
+    return True
+"""
 OPENMP: Final = ("-fopenmp", "--offload-arch=gfx906,gfx908", "-nogpulib")
 
 
@@ -82,3 +95,51 @@ def test_a_file_takes_the_log_of_one_compilation(point: str, flags: str, count: 
     refused = f"--log: expected a folder for a command with {count} compilations, got {point}=one.log"
     assert (done.code, refused in done.err) == ((1, True) if count > 1 else (0, False)), done.err
     assert (here / "one.log").exists() == (count == 1)
+
+
+def stock(here: Path, log: str, *flags: str) -> Done:
+    """A command of stock clang whose log is named by the environment, as in a build."""
+    variables = ("env", f"PASSPILOT_LOG={log}", "PASSPILOT_INLINE=const:1")
+    return run(*variables, CLANG, "-O2", f"-fpass-plugin={llvm_plugin()}", *flags, cwd=here)
+
+
+def test_stock_clang_names_logs_alike_in_every_run(here: Path) -> None:
+    """Its steps write temporary objects, whose names are new each time."""
+    (here / "main.c").write_text(CALLS.replace("twice", "thrice"))
+    (here / "logs").mkdir()
+    for _ in range(2):
+        assert stock(here, "logs", "calls.c", "main.c", "-shared", "-fPIC", "-o", "out.so").code == 0
+        assert list(logs(here).values()) == [2, 2]
+
+
+@pytest.mark.parametrize("runner", ["const:1", "python:policy.py:decide"])
+def test_a_build_cannot_replace_a_log(runner: str, here: Path) -> None:
+    """But the same compilation may be made again, with other options, too."""
+    (here / "policy.py").write_text("def decide(obs):\n    return True\n")
+    (here / "main.c").write_text(CALLS.replace("twice", "thrice"))
+    flags = ("-mllvm", f"-passpilot-inline={runner}", "-c")
+    for level in ("-O2", "-O3"):
+        assert stock(here, "one.log", *flags, level, "calls.c").code == 0
+    if "user.passpilot.compilation" not in os.listxattr(here / "one.log"):
+        pytest.skip("the file system has no extended attributes")
+    first = (here / "one.log").read_bytes()
+    for other in ("main.c", "calls.c -m32 -o m32.o", "calls.c -o pic.o"):
+        done = stock(here, "one.log", *flags, *other.split())
+        told = "decision log one.log: expected one compilation per log, got a file with the log of another"
+        assert (done.code, told in done.err) == (1, True), done.err
+    assert (here / "one.log").read_bytes() == first
+    assert sorted(path.name for path in here.glob("*.o")) == ["calls.o"]
+    (here / "one.log").unlink()
+    done = stock(here, "one.log", "calls.c", "main.c", "-shared", "-fPIC", "-o", "out.so")
+    assert (done.code, told in done.err, (here / "out.so").exists()) == (1, True, False)
+
+
+def test_two_at_once_do_not_replace_a_log(here: Path) -> None:
+    """Neither finds a log when it begins: the second waits until the first has written it."""
+    (here / "policy.py").write_text(WAITS)
+    (here / "main.c").write_text(CALLS.replace("twice", "thrice"))
+    flags = ("-mllvm", "-passpilot-inline=python:policy.py:decide", "-c", "main.c")
+    done = stock(here, "one.log", *flags)
+    told = "expected one compilation per log, got a file with the log of another"
+    assert (done.code, told in done.err) == (1, True), done.err
+    assert not (here / "main.o").exists()
