@@ -434,9 +434,7 @@ TIMES: Final = ("before", "within", "after")
 @pytest.mark.parametrize(("isolated", "deadline"), [(False, 1.0), (True, 0.0), (True, float("nan"))])
 def test_a_wrong_deadline(isolated: bool, deadline: float) -> None:
     for run in (emit, lambda module, **options: optimize(module, "dce", **options)):
-        with pytest.raises(
-            InputError, match=r"(optimize|emit): (a deadline has no effect|expected a deadline)"
-        ):
+        with pytest.raises(InputError, match=r"(optimize|emit): (a deadline has no effect|expected)"):
             run(Module.read(TEXT), isolated=isolated, deadline=deadline)
 
 
