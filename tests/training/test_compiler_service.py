@@ -307,7 +307,7 @@ def test_eight_at_once_are_as_alone_and_a_crash_costs_one(service: Service, modu
             together.wait()  # all are in the middle of an episode
             if seed == 7:
                 with pytest.raises(CompilationError, match="got its death by SIG"):
-                    client.reset(module, point="inline", pipeline="trigger-crash-module")
+                    client.reset(module, **INLINE, features=["crash"])
             return process, play(client, seed % 7, module, **INLINE)
 
     with ThreadPoolExecutor(8) as pool:
