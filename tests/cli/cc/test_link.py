@@ -87,7 +87,7 @@ def test_the_linkers_cache_is_refused(here: Path) -> None:
     """It would return objects of other advice."""
     done = cc(NO, "-flto=thin", "-O2", "-Wl,--thinlto-cache-dir=cache", "calls.c", "main.c", cwd=here)
     assert done.code == 1
-    assert "expected an advised link without --thinlto-cache-dir, got one; remove it" in done.err
+    assert "an advised link cannot have --thinlto-cache-dir; remove it" in done.err
     good("-flto=thin", "-fuse-ld=lld", "-O2", "-Wl,--thinlto-cache-dir=cache", "calls.c", "main.c", cwd=here)
 
 
@@ -95,7 +95,7 @@ def test_a_distributor_is_refused(here: Path) -> None:
     """It compiles in other processes, which ask nobody."""
     for option in ("-fthinlto-distributor=/bin/false", "-Wl,--thinlto-distributor=/bin/false"):
         done = cc(NO, "-flto=thin", "-fuse-ld=lld", "-O2", option, "calls.c", "main.c", cwd=here)
-        expected = "expected an advised link without thinlto-distributor, got one; remove it"
+        expected = "an advised link cannot have thinlto-distributor; remove it"
         assert (done.code, expected in done.err) == (1, True), done.err
 
 
