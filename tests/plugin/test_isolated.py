@@ -137,8 +137,7 @@ def test_a_crash_is_an_exception(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     optimize(module, "default<O2>", [advisor], remarks=remarks, isolated=True)
     assert len(list(read_log(tmp_path / "log"))) == 4
-    told = (tmp_path / "remarks").read_text()
-    assert told.startswith("--- ")
+    assert (told := (tmp_path / "remarks").read_text()).startswith("--- ")
     with pytest.raises(CompilationError, match="got its death"):
         optimize(Module.read(TEXT), crash, remarks=remarks, isolated=True)
     assert (tmp_path / "remarks").read_text() == told
