@@ -206,8 +206,11 @@ def test_policies_set_the_mode_and_options_win(tmp_path: Path) -> None:
         assert (tmp_path / "x.o").read_bytes() == expected.read_bytes()
 
 
-def test_other_targets_are_left_alone_with_a_warning(tmp_path: Path) -> None:
-    flags = ("-w", "-xc", "--target=thumbv7m-none-eabi", "-Oz", "-funwind-tables", "-c", "frames.cpp", "-o")
+@pytest.mark.parametrize(
+    "target", ["thumbv7m-none-eabi", "arm64-apple-macos14", "x86_64-apple-macos14", "x86_64-w64-windows-gnu"]
+)
+def test_other_targets_are_left_alone_with_a_warning(target: str, tmp_path: Path) -> None:
+    flags = ("-w", "-xc", f"--target={target}", "-Oz", "-funwind-tables", "-c", "frames.cpp", "-o")
     plain = compiled(tmp_path, "plain.o", *flags[:-2], "-xc")
     done = command("cc", "--unwind=faults", *flags[1:], "x.o", cwd=tmp_path)
     assert done.code == 0
