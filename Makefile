@@ -19,7 +19,7 @@ UNDER_THREAD := tests/plugin/native/c tests/plugin/native/stock/test_lld.py test
   tests/plugin/test_lifetime.py -k "not test_cpp and not model_at_each_domain and not programs_ask and not may_be_moved and not cache_with_advice"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build setup-test lint format types pytest lit docs corpus bench bench-check soak soak-tests mutants policies policies-small sanitize wheel clean
+.PHONY: help demo test build setup-test lint format types pytest lit docs corpus bench bench-check soak soak-tests mutants fuzz policies policies-small sanitize wheel clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -80,7 +80,12 @@ bench-check: setup-test corpus ## the measurements that have bars, in half an ho
 soak: setup-test ## sweeps over many programs for BUDGET (90m); the next call goes on
 	$(PY) -m tests.corpus.build --more
 	$(PY) -m bench.sweeps.programs sweeps --budget=$(BUDGET) --jobs=$(JOBS); status=$$?; \
-	$(MAKE) --no-print-directory mutants || status=2; exit $$status
+	$(MAKE) --no-print-directory mutants || status=2; $(MAKE) --no-print-directory fuzz || status=2; exit $$status
+
+fuzz: setup-test ## inputs of all readers, mutated by what of the code they reach, for BUDGET (90m); the next call goes on
+	@tools/setup.sh sanitize
+	$(PY) -m pip install -q atheris==3.0.0
+	$(PY) -m bench.sweeps.fuzz --budget=$(BUDGET); status=$$?; $(PY) -m bench.pages.reliability; exit $$status
 
 mutants: setup-test ## mistakes put into the product, and whether tests notice, for BUDGET (90m); the next call goes on
 	$(PY) -m pip install -q cosmic-ray==8.7.0

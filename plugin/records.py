@@ -7,7 +7,8 @@ that are no UTF-8 stay (surrogateescape).
 
 The fields of a dataclass are the known keys. A field's type may be a string, a number, a boolean, another
 dataclass, an array (`tuple[X, ...]`), an object (`Mapping[str, X]`), or `X | None`. Its metadata may have
-``low`` and ``high``, the limits of numbers, ``choices``, and ``key``, if the key has another name.
+``low`` and ``high``, the limits of numbers, ``most``, the limit of an array's elements, ``choices``, and
+``key``, if the key has another name.
 """
 
 from __future__ import annotations
@@ -223,6 +224,8 @@ def _typed(value: object, kind: Any, limits: Mapping[str, Any], where: str, stri
     if origin is tuple:
         if not isinstance(value, (list, tuple)):
             raise _wrong(where, "an array", value)
+        if len(value) > (most := limits.get("most", math.inf)):
+            raise InputError(f"{where}: expected at most {most} elements, got {len(value):,}")
         item = arguments[0]
         places = (f"{where}[{n}]" if dataclasses.is_dataclass(item) else where for n in range(len(value)))
         pairs = zip(value, places, strict=True)

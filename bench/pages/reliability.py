@@ -55,6 +55,15 @@ def unwind_tables(rows: Rows) -> str:
     return table(["trial", "cases", "compared", "wrong", "last"], lines)
 
 
+def readers(rows: Rows) -> str:
+    """The counts of bench.sweeps.fuzz."""
+    lines = [
+        [f"`{name}`", *(f"{row[key]:,}" for key in ("runs", "inputs", "wrong")), row["date"]]
+        for name, row in rows.items()
+    ]
+    return table(["reader", "inputs tried", "that reach other code", "wrong", "last"], lines)
+
+
 def runners(cases: Sequence[dict[str, Any]]) -> str:
     """The decisions and the growth of bench.sweeps.runners, by runner."""
     points = ("inline", "evict", "priority")
@@ -170,6 +179,15 @@ and `rows-frames` compare [smaller unwind tables](unwind.md) with those of stock
   AArch64 and ARM. Compared are calls and instructions that can fault.
 
 {unwind_tables(read("soak.json")["rows"])}
+## Readers of what others wrote
+
+`make fuzz` mutates the inputs of the readers of data, of which SECURITY.md in the checkout has a list, and
+keeps those that reach code that no input has reached before: by LLVM's fuzzer library for the readers in C++,
+under AddressSanitizer and UBSan, by atheris for those in Python. An input that ends the process, raises
+another exception than passpilot's, or takes ten seconds or a GiB, is wrong; it is kept, and `make test` reads
+it.
+
+{readers(read("fuzz.json")["rows"])}
 ## Runners that answer for long
 
 `python -m bench.sweeps.runners`. One process compiles one program again and again, until a runner has made so

@@ -19,7 +19,7 @@ FUZZED: Final = {
     "settings": "split|imitation|evolution",
     "`onnx:`": "model",
     "corpora": "corpus_description.json|a.cmd|programs.json|passpilot.json|recording",
-    "objects": "object|archive|thin archive",
+    "objects": "object|unwind table|archive|thin archive",
     "commands of builds": "compile commands|response file|linker parameters",
     "checkpoints": "checkpoint|network",
     "shards": "shard",

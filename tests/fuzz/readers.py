@@ -56,6 +56,7 @@ from passpilot.training.episode import CompilerClient
 from passpilot.training.evaluation.compile_cache import CompileCache
 from passpilot.training.evaluation.results import EvaluationResult
 from passpilot.training.evaluation.tables import markdown, table_text
+from passpilot.training.evaluation.unwind_check import _ElfTable
 from passpilot.training.learning.checkpoint import Checkpoint
 from passpilot.training.learning.decision_network import DecisionNetwork
 from passpilot.training.learning.settings import ImitateSettings
@@ -183,6 +184,15 @@ VOCABULARY: Final = {
 }
 
 SEEDS: Final = Path(__file__).parent / "seeds"
+FOUND: Final = SEEDS / "found"
+"""Inputs that readers have taken wrongly, in folders of their names, from `python -m bench.sweeps.fuzz`."""
+
+
+def folder_of(name: str) -> str:
+    """A reader's name as that of a folder."""
+    return name.replace(" ", "-")
+
+
 OBJECT: Final = (SEEDS / "object.o").read_bytes()
 
 
@@ -430,6 +440,7 @@ READERS: Final[dict[str, tuple[bytes, Reader]]] = {
     "policy record": (RECORD, policy_record),
     "runner spec": (b"onnx:m.onnx?output=x&threshold=0.5&map=x:a,b", spec),
     "object": (OBJECT, objects),
+    "unwind table": (OBJECT, placed("u.o", lambda path: _ElfTable(path).entries())),
     "archive": (ARCHIVE, lambda data, _: list(read_members("x.a", data))),
     "thin archive": (THIN, placed("a_name_of_many_letters.o", thin)),
     **{name: (seed, in_corpus(name)) for name, seed in CORPUS.items()},

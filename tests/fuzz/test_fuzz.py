@@ -7,6 +7,8 @@ what swells or does not end is an error, too. `make sanitize` runs the readers i
 
 from __future__ import annotations
 
+import contextlib
+import re
 import warnings
 from functools import partial
 from pathlib import Path
@@ -15,9 +17,11 @@ from typing import Final
 
 import pytest
 
+from bench.lib import ROOT
+from bench.sweeps.fuzz import NATIVE
 from passpilot.plugin.errors import Error
 from passpilot.plugin.isolated import run_isolated
-from tests.fuzz.readers import HARMLESS, READERS, SLOW, Reader, limit_memory, mutated
+from tests.fuzz.readers import FOUND, HARMLESS, READERS, SLOW, Reader, folder_of, limit_memory, mutated
 
 MUTATIONS: Final = 2000
 SECONDS: Final = 300.0
@@ -62,6 +66,22 @@ def test_mutations_of_models(name: str, tmp_path: Path) -> None:
     check(name, SLOW[name], tmp_path, range(20))
 
 
+def test_what_was_taken_wrongly(tmp_path: Path) -> None:
+    readers = {folder_of(name): reader for name, (_, reader) in READERS.items()}
+    found = [path for path in sorted(FOUND.glob("*/*")) if path.parent.name in readers]
+    assert found  # those in C++ run in the sweep
+    for path in found:
+        reader = readers[path.parent.name]
+        run_isolated(path.name, partial(attempt, reader, path.read_bytes(), tmp_path), 60)
+
+
+def attempt(reader: Reader, data: bytes, folder: Path) -> None:
+    """Reads an input as `refusals` does."""
+    limit_memory()
+    with contextlib.suppress(Error):
+        reader(data, folder)
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("name", READERS)
@@ -74,3 +94,8 @@ def test_many_mutations(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SLOW)
 def test_many_mutations_of_models(name: str, tmp_path: Path) -> None:
     check(name, SLOW[name], tmp_path, range(20, 2000), 7000)
+
+
+def test_the_readers_in_cpp_have_seeds() -> None:
+    text = (ROOT / "bench/native/fuzz.cpp").read_text()
+    assert re.findall(r'\{"(\w+)", read', text) == [name.removeprefix("C++ ") for name in NATIVE]

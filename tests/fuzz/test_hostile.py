@@ -29,6 +29,7 @@ from passpilot.training.corpus.compile_commands import read_commands
 from passpilot.training.corpus.embedded import draft_objects, draft_params
 from passpilot.training.corpus.from_bitcode import draft_bitcode
 from passpilot.training.corpus.layout import Corpus
+from passpilot.training.data.shards import DecisionShards
 from passpilot.training.evaluation.unwind_check import _ElfTable
 from passpilot.training.learning.checkpoint import Checkpoint
 from passpilot.training.report.inputs import Report
@@ -52,6 +53,7 @@ READERS: Final[dict[str, Callable[[str], object]]] = {
     "corpus": Corpus.read,
     "checkpoint": lambda path: Checkpoint.read(path, "key"),
     "report": lambda path: Report(1).add(path),
+    "shard": DecisionShards,
     "unwind table": _ElfTable,
 }
 KINDS: Final[dict[str, Callable[[str], object]]] = {

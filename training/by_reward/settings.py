@@ -22,7 +22,7 @@ class RewardSettings:
     """The passes to run; empty for code generation alone."""
     reward: str = field(default="native-size", metadata={"choices": REWARDS})
     features: tuple[str, ...] = (ALL,)
-    hidden: tuple[int, ...] = field(default=(), metadata={"low": 1, "high": 4096})
+    hidden: tuple[int, ...] = field(default=(), metadata={"low": 1, "high": 4096, "most": 16})
     """The widths of the hidden layers; none for a linear model."""
     start: str = ""
     """The folder of a network to begin with."""
@@ -53,7 +53,7 @@ class EvolveSettings(RewardSettings):
 class ReinforceSettings(RewardSettings):
     """The settings of PPO and DQN; `start` is for a network of the same widths, and only for ``ppo``."""
 
-    hidden: tuple[int, ...] = field(default=(64, 64), metadata={"low": 1, "high": 4096})
+    hidden: tuple[int, ...] = field(default=(64, 64), metadata={"low": 1, "high": 4096, "most": 16})
     checkpoint: int = field(default=4, metadata={"low": 1, "high": 10**9})
     partial: bool = False
     """Whether a decision has its share of the reward at once, by an estimate; of ``inline``."""

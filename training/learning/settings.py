@@ -61,7 +61,7 @@ class TreeSettings:
 class NetworkSettings:
     """A multilayer perceptron with ReLU, learned by Adam."""
 
-    hidden: tuple[int, ...] = field(default=(64, 64), metadata={"low": 1, "high": 4096})
+    hidden: tuple[int, ...] = field(default=(64, 64), metadata={"low": 1, "high": 4096, "most": 16})
     """The widths of the hidden layers."""
     rounds: int = field(default=40, metadata={"low": 1, "high": 100_000})
     """How often all decisions are seen."""

@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passpilot.features.point import Point
+from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import make_folder, write_file
+from passpilot.plugin.records import check_typed_dict
 from passpilot.training.data.matrix import Examples
 from passpilot.training.learning.card import CARD
 from passpilot.training.learning.checkpoint import Checkpoint
@@ -143,11 +145,7 @@ class Training(ABC):
         make_folder(self.folder)
         path = os.path.join(self.folder, CHECKPOINT)
         if self._resume and os.path.exists(path):
-            found = Checkpoint.read(path, self._key())
-            for name in self.facts:
-                setattr(self, name, found.facts[name])
-            self.rows, self._seconds = found.facts["rows"], found.facts["seconds"]
-            self._restore(found.arrays)
+            self._go_on(Checkpoint.read(path, self._key()), path)
         self._curve = Curve(self.folder, self.rows)
         self._began = time.monotonic() - self._seconds
         self._train()
@@ -156,6 +154,26 @@ class Training(ABC):
         write_file(os.path.join(self.folder, SETTINGS), toml_text(self._settings))
         write_file(os.path.join(self.folder, CARD), self._card(trained, self._command))
         return trained
+
+    def _go_on(self, found: Checkpoint, path: str) -> None:
+        """Take up a checkpoint.
+
+        Raises:
+            InputError: it lacks a value, or has one of another type or shape.
+        """
+        try:
+            check_typed_dict(found.facts["rows"], list[dict[str, float]], "rows")
+            self.rows, self._seconds = found.facts["rows"], float(found.facts["seconds"])
+            for name in self.facts:
+                kind = type(getattr(self, name))
+                check_typed_dict(value := found.facts[name], dict[str, float] if kind is dict else kind, name)
+                setattr(self, name, value)
+            self._restore(found.arrays)
+        except Exception as error:  # numpy, lightgbm and cma raise many kinds
+            hint = "train without --resume, or into another folder"
+            raise InputError(
+                f"{path}: expected a checkpoint of this training, got a damaged one: {error!r:.100}; {hint}"
+            ) from error
 
     def _add(self, row: Mapping[str, float]) -> None:
         """Add a row to the curve, write a checkpoint, and call the callbacks."""

@@ -20,6 +20,7 @@ from passpilot.features.point import find_point
 from passpilot.plugin.errors import InputError, ModelError, PasspilotWarning
 from passpilot.training.data.matrix import Arrangement, Examples, ExampleWeights
 from passpilot.training.data.shards import DecisionShards
+from passpilot.training.learning.checkpoint import Checkpoint
 from passpilot.training.learning.decision_network import DecisionNetwork
 from passpilot.training.learning.export_check import check_export
 from passpilot.training.learning.imitate import Imitation
@@ -121,6 +122,7 @@ def test_training_goes_on_exactly(policy: str, taught: Path, tmp_path: Path) -> 
 
     with pytest.raises(KeyboardInterrupt):
         Imitation(settings, str(tmp_path / "parts"), callbacks=[stop]).run()
+    check_damaged(settings, tmp_path / "parts")
     Imitation(settings, str(tmp_path / "parts"), resume=True).run()
     for name in ("model.onnx", "curve.csv"):
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
@@ -129,6 +131,23 @@ def test_training_goes_on_exactly(policy: str, taught: Path, tmp_path: Path) -> 
     (tmp_path / "parts" / "checkpoint.npz").write_bytes(b"PK\3\4")
     with pytest.raises(InputError, match="expected a checkpoint, got another file"):
         Imitation(settings, str(tmp_path / "parts"), resume=True).run()
+
+
+def check_damaged(settings: ImitateSettings, folder: Path) -> None:
+    """Checkpoints of these settings with other values are refused; the folder is as before."""
+    path = folder / "checkpoint.npz"
+    good = path.read_bytes()
+    kept = Checkpoint.read(str(path), Imitation(settings, str(folder))._key())
+    facts = [{"rows": []}, *({**kept.facts, "rows": rows} for rows in (5, [1], [{"x": "y"}]))]
+    damaged = [replace(kept, facts=other) for other in (*facts, {**kept.facts, "best": 5})]
+    damaged += [replace(kept, arrays={}), replace(kept, arrays=dict.fromkeys(kept.arrays, np.zeros(3)))]
+    for checkpoint in damaged:
+        checkpoint.write(str(path))
+        with pytest.raises(
+            InputError, match=r"npz: expected a checkpoint of this training, got a damaged one"
+        ):
+            Imitation(settings, str(folder), resume=True).run()
+    path.write_bytes(good)
 
 
 def test_training_goes_on_with_the_same_decisions_only(taught: Path, tmp_path: Path) -> None:

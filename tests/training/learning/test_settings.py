@@ -149,6 +149,7 @@ def test_limits_are_allowed_and_nothing_beyond(
         (f"{DATA}[trees]\nl2 = inf", "trees: l2: expected a number of 0 to 1e+09, got inf"),
         (f"{DATA}[weights]\nbase = -inf", "weights: base: expected a number of -inf to inf, got -inf"),
         (f"{DATA}[network]\nhidden = [1.5]", "network: hidden: expected an integer, got 1.5"),
+        (f"{DATA}[network]\nhidden = {[1] * 17}", "network: hidden: expected at most 16 elements, got 17"),
         ("[data]\n", "a.toml: data: expected train, got none"),
         ("[data]\ntrains = ['a']\n", "data: expected keys among train, validation, test, got 'trains'"),
     ],
