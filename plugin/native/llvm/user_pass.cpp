@@ -270,12 +270,14 @@ void UserPasses::watch(PassInstrumentationCallbacks &PIC) {
   PIC.registerBeforeNonSkippedPassCallback([this](StringRef, const Any &Unit) {
     Running.push_back(any_cast<const LazyCallGraph::SCC *>(&Unit) != nullptr);
   });
+  const auto Leave = [this] {
+    if (!Running.empty()) // else the pass began before this was registered
+      Running.pop_back();
+  };
   PIC.registerAfterPassCallback(
-      [this](StringRef, const Any &, const PreservedAnalyses &) {
-        Running.pop_back();
-      });
+      [=](StringRef, const Any &, const PreservedAnalyses &) { Leave(); });
   PIC.registerAfterPassInvalidatedCallback(
-      [this](StringRef, const PreservedAnalyses &) { Running.pop_back(); });
+      [=](StringRef, const PreservedAnalyses &) { Leave(); });
   if (VerifyEach)
     PIC.registerAfterPassCallback(
         [&](StringRef Class, const Any &IR, const PreservedAnalyses &) {

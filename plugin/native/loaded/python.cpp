@@ -223,10 +223,18 @@ std::atomic<bool> Started = false;
 } // namespace
 
 /// Held while the interpreter starts. A process may load several of our
-/// libraries, each with a copy of this file: the loader gives them one lock.
+/// libraries, each with a copy of this file: the loader gives them one lock, as
+/// its symbol is unique, which clang has no other way to say.
 extern "C" {
-__attribute__((visibility("default"))) inline std::mutex passpilot_python_start;
+__attribute__((visibility("default"))) extern std::mutex passpilot_python_start;
 }
+static_assert(sizeof(std::mutex) <= 64); // unlocked, all its bytes are zero
+asm(".pushsection .bss\n"
+    ".balign 16\n"
+    ".type passpilot_python_start, @gnu_unique_object\n"
+    ".size passpilot_python_start, 64\n"
+    "passpilot_python_start: .zero 64\n"
+    ".popsection");
 
 GivenUpGIL::GivenUpGIL() : State(Interpreter(RTLD_DEFAULT).giveUpGIL()) {}
 
