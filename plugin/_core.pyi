@@ -2013,12 +2013,14 @@ def ir2vec_entities() -> list[tuple[str, str]]:
 def object_sections(data: bytes) -> list[tuple[str, int, bytes]]:
     """Names, flags and bytes of the sections of an ELF object."""
 
-def object_code_bytes(data: bytes) -> int:
-    """The sizes of the executable sections of an ELF object together."""
+def object_sizes(data: bytes) -> tuple[int, int]:
+    """
+    The bytes of machine code, and of all that is loaded, of an ELF, COFF, Mach-O or wasm file.
+    """
 
 def object_functions(data: bytes) -> list[tuple[str, int, bool]]:
     """
-    Names and sizes of the functions that an ELF object defines, and whether they are local.
+    Names and sizes of the functions that an object defines, and whether they are local.
     """
 
 def archive_members(data: bytes) -> list[tuple[str, bytes]]:

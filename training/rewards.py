@@ -43,18 +43,33 @@ def code_size(emitted: _core.Emitted) -> float:
 
 
 def code_bytes(data: bytes) -> int:
-    """The bytes of machine code in an ELF object: the sizes of its executable sections.
+    """The bytes of machine code in an ELF, COFF, Mach-O or wasm file: the sizes of its executable sections.
 
     Raises:
-        InputError: the target's object format is not ELF, or the object is damaged.
+        InputError: it is no such file, or is damaged.
     """
-    if data[:4] != b"\x7fELF":
-        raise InputError("code size: the target's objects are not ELF files")
-    return _core.object_code_bytes(data)
+    return _core.object_sizes(data)[0]
+
+
+def allocated_size(emitted: _core.Emitted) -> float:
+    """`allocated_bytes` of what was emitted."""
+    return float(allocated_bytes(emitted.code))
+
+
+def allocated_bytes(data: bytes) -> int:
+    """The bytes of an ELF, COFF, Mach-O or wasm file that are loaded.
+
+    They are those of code, constants, data, unwind tables and relocations; what is zero at the start, debug
+    information and symbols do not count.
+
+    Raises:
+        InputError: it is no such file, or is damaged.
+    """
+    return _core.object_sizes(data)[1]
 
 
 class FunctionSymbol(NamedTuple):
-    """A function that an ELF object defines."""
+    """A function that an object defines."""
 
     name: str
     size: int
@@ -63,7 +78,7 @@ class FunctionSymbol(NamedTuple):
 
 
 def function_symbols(data: bytes) -> list[FunctionSymbol]:
-    """The functions that an ELF object defines.
+    """The functions that an object defines.
 
     Raises:
         InputError: it is none, or is damaged.
@@ -72,7 +87,7 @@ def function_symbols(data: bytes) -> list[FunctionSymbol]:
 
 
 def symbol_sizes(data: bytes) -> dict[str, int]:
-    """The bytes of each function that an ELF object defines, by its symbol."""
+    """The bytes of each function that an object defines, by its symbol."""
     sizes: dict[str, int] = {}
     for symbol in function_symbols(data):
         sizes[symbol.name] = sizes.get(symbol.name, 0) + symbol.size
@@ -91,6 +106,7 @@ def _native_estimate(module: Module) -> float:
 
 MEASURES: Final[Mapping[str, Measure | ModuleMeasure | None]] = {
     "native-size": Measure("obj", costs=False, of=code_size),
+    "allocated": Measure("obj", costs=False, of=allocated_size),
     "allocation-cost": Measure("null", costs=True, of=_allocation_cost),
     "native-estimate": ModuleMeasure(_native_estimate),
     "none": None,

@@ -26,10 +26,14 @@ void bindObjectFile(nb::module_ &M) {
       nb::arg("data"),
       "Names, flags and bytes of the sections of an ELF object.");
   M.def(
-      "object_code_bytes",
-      [](nb::bytes Data) { return objectCodeBytes(bytesOf(Data)); },
+      "object_sizes",
+      [](nb::bytes Data) {
+        const ObjectSizes Sizes = objectSizes(bytesOf(Data));
+        return std::pair(Sizes.Code, Sizes.Allocated);
+      },
       nb::arg("data"),
-      "The sizes of the executable sections of an ELF object together.");
+      "The bytes of machine code, and of all that is loaded, of an ELF, COFF, "
+      "Mach-O or wasm file.");
   M.def(
       "object_functions",
       [](nb::bytes Data) {
@@ -39,7 +43,7 @@ void bindObjectFile(nb::module_ &M) {
         return Found;
       },
       nb::arg("data"),
-      "Names and sizes of the functions that an ELF object defines, and "
+      "Names and sizes of the functions that an object defines, and "
       "whether they are local.");
   M.def(
       "archive_members",

@@ -3,8 +3,13 @@
 #include "object_file.h"
 
 #include "errors.h"
+#include "wasm_file.h"
+#include "llvm/BinaryFormat/Magic.h"
+#include "llvm/BinaryFormat/Wasm.h"
 #include "llvm/Object/Archive.h"
+#include "llvm/Object/COFF.h"
 #include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Object/SymbolSize.h"
 
 using namespace llvm;
 using namespace llvm::object;
@@ -24,10 +29,25 @@ template <typename T> T checked(Expected<T> Value) {
   return checked(std::move(Value), "ELF object");
 }
 
+bool isELF(StringRef Data) { return Data.starts_with("\177ELF"); }
+
+/// A COFF or Mach-O file.
+std::unique_ptr<ObjectFile> otherFile(StringRef Data) {
+  const auto Kind = identify_magic(Data);
+  if (Kind == file_magic::coff_object ||
+      Kind == file_magic::pecoff_executable ||
+      (Kind >= file_magic::macho_object &&
+       Kind <= file_magic::macho_kext_bundle))
+    return checked(ObjectFile::createObjectFile(MemoryBufferRef(Data, "")),
+                   "object");
+  throw InputError("expected an object of ELF, COFF, Mach-O or wasm, got "
+                   "another file");
+}
+
 /// Calls \p F with the ELFFile of some class and byte order. LLVM's ObjectFile
 /// ends the process where a symbol is wrong; this one returns errors.
 template <typename Function> auto withFile(StringRef Data, Function F) {
-  if (!Data.starts_with("\177ELF"))
+  if (!isELF(Data))
     throw InputError("expected an ELF object, got another file");
   const auto [Class, Order] = getElfArchType(Data);
   const bool Wide = Class == ELF::ELFCLASS64;
@@ -60,17 +80,63 @@ std::vector<ObjectSection> objectSections(StringRef Data) {
   });
 }
 
-uint64_t objectCodeBytes(StringRef Data) {
-  return withFile(Data, [](const auto &File) {
-    uint64_t Sum = 0;
-    for (const auto &Section : checked(File.sections()))
-      if (Section.sh_flags & ELF::SHF_EXECINSTR)
-        Sum += Section.sh_size;
+/// Whether the section of a COFF or Mach-O file is loaded from it.
+static bool isLoaded(const ObjectFile &File, const SectionRef &Section) {
+  if (const auto *COFF = dyn_cast<COFFObjectFile>(&File))
+    return !(COFF->getCOFFSection(Section)->Characteristics &
+             (COFF::IMAGE_SCN_LNK_REMOVE | COFF::IMAGE_SCN_LNK_INFO |
+              COFF::IMAGE_SCN_CNT_UNINITIALIZED_DATA |
+              COFF::IMAGE_SCN_MEM_DISCARDABLE));
+  return !Section.isBSS() && !Section.isDebugSection();
+}
+
+ObjectSizes objectSizes(StringRef Data) {
+  if (isELF(Data))
+    return withFile(Data, [](const auto &File) {
+      ObjectSizes Sum;
+      for (const auto &Section : checked(File.sections())) {
+        if (Section.sh_flags & ELF::SHF_EXECINSTR)
+          Sum.Code += Section.sh_size;
+        if (Section.sh_flags & ELF::SHF_ALLOC &&
+            Section.sh_type != ELF::SHT_NOBITS)
+          Sum.Allocated += Section.sh_size;
+      }
+      return Sum;
+    });
+  ObjectSizes Sum;
+  if (isWasm(Data)) {
+    for (const auto &[Kind, Bytes] : wasmSections(Data)) {
+      Sum.Code += Kind == wasm::WASM_SEC_CODE ? Bytes.size() : 0;
+      Sum.Allocated += Kind == wasm::WASM_SEC_CUSTOM ? 0 : Bytes.size();
+    }
     return Sum;
-  });
+  }
+  const auto File = otherFile(Data);
+  for (const SectionRef &Section : File->sections()) {
+    Sum.Code += Section.isText() ? Section.getSize() : 0;
+    Sum.Allocated += isLoaded(*File, Section) ? Section.getSize() : 0;
+  }
+  return Sum;
+}
+
+/// The functions of a COFF or Mach-O file.
+static std::vector<ObjectFunction> functionsOf(const ObjectFile &File) {
+  std::vector<ObjectFunction> Found;
+  for (const auto &[Symbol, Size] : computeSymbolSizes(File)) {
+    const uint32_t Flags = checked(Symbol.getFlags(), "object");
+    if (checked(Symbol.getType(), "object") == SymbolRef::ST_Function &&
+        !(Flags & SymbolRef::SF_Undefined))
+      Found.emplace_back(checked(Symbol.getName(), "object").str(), Size,
+                         !(Flags & SymbolRef::SF_Global));
+  }
+  return Found;
 }
 
 std::vector<ObjectFunction> objectFunctions(StringRef Data) {
+  if (isWasm(Data))
+    return wasmFunctions(Data);
+  if (!isELF(Data))
+    return functionsOf(*otherFile(Data));
   return withFile(Data, [](const auto &File) {
     std::vector<ObjectFunction> Found;
     for (const auto &Section : checked(File.sections())) {

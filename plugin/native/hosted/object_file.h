@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What LLVM's readers find in ELF objects and archives. The bytes may come from
+// What LLVM's readers find in objects and archives. The bytes may come from
 // anybody: all functions throw InputError for damaged ones.
 
 #ifndef PASSPILOT_HOSTED_OBJECT_FILE_H
@@ -18,8 +18,14 @@ namespace passpilot {
 using ObjectSection = std::tuple<std::string, uint64_t, llvm::StringRef>;
 std::vector<ObjectSection> objectSections(llvm::StringRef Data);
 
-/// The sum of the sizes of the executable sections.
-uint64_t objectCodeBytes(llvm::StringRef Data);
+/// The bytes of machine code, and of all that is loaded from the file: what is
+/// zero at the start, debug information and symbols are left out.
+struct ObjectSizes {
+  uint64_t Code = 0;
+  uint64_t Allocated = 0;
+};
+/// The sizes of an ELF, COFF, Mach-O or wasm file, object or program.
+ObjectSizes objectSizes(llvm::StringRef Data);
 
 /// Name, size, and whether other objects cannot see it, of defined functions.
 using ObjectFunction = std::tuple<std::string, uint64_t, bool>;

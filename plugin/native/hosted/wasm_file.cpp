@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "wasm_file.h"
+
+#include "errors.h"
+#include "llvm/BinaryFormat/Wasm.h"
+#include "llvm/Support/DataExtractor.h"
+
+using namespace llvm;
+
+namespace passpilot {
+
+namespace {
+
+/// Reads numbers and texts; throws InputError at the first that is damaged.
+class Reader {
+public:
+  explicit Reader(StringRef Data, uint64_t Offset = 0)
+      : Data(Data, /*IsLittleEndian=*/true, /*AddressSize=*/4), At(Offset) {}
+  ~Reader() { consumeError(At.takeError()); }
+
+  bool atEnd() const { return Data.eof(At); }
+  uint8_t byte() { return checked(Data.getU8(At)); }
+  uint64_t number() { return checked(Data.getULEB128(At)); }
+  /// Bytes with their count before them.
+  StringRef text() {
+    const uint64_t Size = number();
+    return checked(Data.getBytes(At, Size));
+  }
+
+private:
+  DataExtractor Data;
+  DataExtractor::Cursor At;
+
+  template <typename T> T checked(T Value) {
+    if (!At)
+      throw InputError("expected a wasm object, got a damaged one");
+    return Value;
+  }
+};
+
+} // namespace
+
+bool isWasm(StringRef Data) {
+  return Data.starts_with(StringRef("\0asm\1\0\0", 8));
+}
+
+std::vector<WasmSection> wasmSections(StringRef Data) {
+  std::vector<WasmSection> Found;
+  for (Reader In(Data, 8); !In.atEnd();) {
+    const uint8_t Kind = In.byte();
+    Found.emplace_back(Kind, In.text());
+  }
+  return Found;
+}
+
+/// The bytes of the functions that the code section has.
+static std::vector<uint64_t> bodySizes(StringRef Code) {
+  std::vector<uint64_t> Sizes;
+  Reader In(Code);
+  for (uint64_t Left = In.number(); Left; --Left)
+    Sizes.push_back(In.text().size());
+  return Sizes;
+}
+
+/// A function in the symbol table: its name, index, and whether it is local.
+using FunctionSymbol = std::tuple<StringRef, uint64_t, bool>;
+
+/// The defined functions of a symbol table; \p Imports counts the others, which
+/// have the first indices.
+static std::vector<FunctionSymbol> readSymbols(StringRef Table,
+                                               uint64_t &Imports) {
+  std::vector<FunctionSymbol> Found;
+  Reader In(Table);
+  for (uint64_t Left = In.number(); Left; --Left) {
+    const uint8_t Kind = In.byte();
+    const uint64_t Flags = In.number();
+    const bool Defined = !(Flags & wasm::WASM_SYMBOL_UNDEFINED);
+    if (Kind == wasm::WASM_SYMBOL_TYPE_DATA) {
+      In.text();
+      for (int Number = 0; Defined && Number < 3; ++Number)
+        In.number(); // segment, offset, size
+      continue;
+    }
+    const uint64_t Index = In.number();
+    const bool Named = Kind != wasm::WASM_SYMBOL_TYPE_SECTION &&
+                       (Defined || Flags & wasm::WASM_SYMBOL_EXPLICIT_NAME);
+    const StringRef Name = Named ? In.text() : StringRef();
+    if (Kind != wasm::WASM_SYMBOL_TYPE_FUNCTION)
+      continue;
+    if (Defined)
+      Found.emplace_back(Name, Index, Flags & wasm::WASM_SYMBOL_BINDING_LOCAL);
+    else
+      Imports = std::max(Imports, Index + 1);
+  }
+  return Found;
+}
+
+std::vector<ObjectFunction> wasmFunctions(StringRef Data) {
+  std::vector<uint64_t> Sizes;
+  std::vector<FunctionSymbol> Symbols;
+  uint64_t Imports = 0;
+  for (const auto &[Kind, Bytes] : wasmSections(Data)) {
+    if (Kind == wasm::WASM_SEC_CODE)
+      Sizes = bodySizes(Bytes);
+    Reader In(Bytes);
+    if (Kind != wasm::WASM_SEC_CUSTOM || In.text() != "linking")
+      continue;
+    In.number(); // version
+    while (!In.atEnd()) {
+      const uint8_t Part = In.byte();
+      const StringRef Contents = In.text();
+      if (Part == wasm::WASM_SYMBOL_TABLE)
+        Symbols = readSymbols(Contents, Imports);
+    }
+  }
+  std::vector<ObjectFunction> Found;
+  for (const auto &[Name, Index, Local] : Symbols)
+    if (Index >= Imports && Index - Imports < Sizes.size())
+      Found.emplace_back(Name.str(), Sizes[Index - Imports], Local);
+  return Found;
+}
+
+} // namespace passpilot

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sections and functions of wasm files. LLVM's own reader ends the process
+// where a number is damaged; this one throws InputError.
+
+#ifndef PASSPILOT_HOSTED_WASM_FILE_H
+#define PASSPILOT_HOSTED_WASM_FILE_H
+
+#include "object_file.h"
+
+namespace passpilot {
+
+bool isWasm(llvm::StringRef Data);
+
+/// The kind (WASM_SEC_*) and the bytes of a section.
+using WasmSection = std::pair<uint8_t, llvm::StringRef>;
+std::vector<WasmSection> wasmSections(llvm::StringRef Data);
+
+/// The functions that an object's symbol table names; a linked program has no
+/// such table.
+std::vector<ObjectFunction> wasmFunctions(llvm::StringRef Data);
+
+} // namespace passpilot
+
+#endif
