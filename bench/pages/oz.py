@@ -20,7 +20,7 @@ from bench.lib import RESULTS, command, read
 from bench.pages.dots import dots
 from bench.pages.markdown import table, write_or_check
 from passpilot.training.evaluation.results import EvaluationResult, ProgramResult, ratio_of
-from passpilot.training.evaluation.tables import HEADS, mean_text, mean_texts
+from passpilot.training.evaluation.tables import HEADS, mean_text
 
 RESULT: Final = "oz.jsonl"
 SEARCHED: Final = "tune.json"
@@ -29,7 +29,8 @@ PAGE: Final = "docs/oz-results.md"
 PLOT: Final = "docs/images/oz-results.svg"
 LEVEL: Final = "-Oz"
 OUTLINED: Final = "-Oz+outline"
-RECORDED: Final = ("linked", "objects", "compile_seconds", "run", "output")
+RECORDED: Final = ("allocated", "text", "stripped", "xz", "objects", "compile_seconds", "run", "output")
+"""What is recorded of a program and a competitor."""
 NAMES: Final[Mapping[str, str]] = {
     OUTLINED: "`-Oz` with the machine outliner",
     "-Oz @oz": "`@oz`",
@@ -44,11 +45,11 @@ def named(name: str) -> str:
 
 
 def searched(result: EvaluationResult) -> dict[str, float]:
-    """The linked code of the programs after a search of their own, relative to -Oz."""
+    """The machine code of the programs after a search of their own, relative to -Oz."""
     rows = read(SEARCHED)
     found = {}
     for program in result.programs:
-        row, size = rows[program["name"]], program["results"][LEVEL]["linked"]
+        row, size = rows[program["name"]], program["results"][LEVEL]["text"]
         assert row["oz"] == size, f"{program['name']}: expected {size} bytes in {SEARCHED}, got {row['oz']}"
         found[program["name"]] = row["tuned"] / row["oz"]
     return found
@@ -57,15 +58,20 @@ def searched(result: EvaluationResult) -> dict[str, float]:
 def means(result: EvaluationResult) -> str:
     """All contenders against -Oz."""
     summary = result.summary(LEVEL)
-    rows = [[named(name), *mean_texts(summary, name)] for name in result.names if name != LEVEL]
-    return table(["against `-Oz`", *HEADS.values()], rows)
+    heads = [metric for metric in HEADS if metric in summary]
+    rows = [
+        [named(name), *(mean_text(summary[metric].get(name)) for metric in heads)]
+        for name in result.names
+        if name != LEVEL
+    ]
+    return table(["against `-Oz`", *(HEADS[metric] for metric in heads)], rows)
 
 
 def against_outliner(result: EvaluationResult) -> str:
-    summary = result.summary(OUTLINED).get("linked", {})
+    summary = result.summary(OUTLINED).get("text", {})
     policies = [row["name"] for row in result.contenders if row["kind"] == "policy"]
     return table(
-        ["against `-Oz` with the machine outliner", "linked"],
+        ["against `-Oz` with the machine outliner", ".text"],
         [[named(name), mean_text(summary.get(name))] for name in policies],
     )
 
@@ -76,23 +82,23 @@ def by_program(
     """The ratios of one metric, by program, with columns of other origin; with the bytes at -Oz for sizes."""
     others = [name for name in result.names if name != LEVEL]
     columns = more or {}
-    sized = metric == "linked"
+    sized = metric == "text"
     rows = []
     for program in sorted(result.programs, key=lambda program: program["name"]):
         ratios = [ratio_of(program, metric, name, LEVEL) for name in others]
         ratios += [column[program["name"]] for column in columns.values()]
-        size = [f"{program['results'][LEVEL]['linked']:,}"] * sized
+        size = [f"{program['results'][LEVEL]['text']:,}"] * sized
         rows.append([program["name"], *size, *("-" if ratio is None else f"{ratio:.3f}" for ratio in ratios)])
     return table(["program", *["bytes at `-Oz`"] * sized, *map(named, others), *columns], rows)
 
 
 def plot(result: EvaluationResult) -> str:
-    """The linked code of all programs, as SVG."""
+    """The machine code of all programs, as SVG."""
     names = [name for name in result.names if name not in (LEVEL, "-Os")]
     tuned = searched(result)
     ratios = {}
     for program in sorted(result.programs, key=lambda program: program["name"]):
-        found = {named(name): ratio_of(program, "linked", name, LEVEL) for name in names}
+        found = {named(name): ratio_of(program, "text", name, LEVEL) for name in names}
         found[TUNED] = tuned[program["name"]]
         ratios[program["name"]] = {
             name.replace("`", ""): value for name, value in found.items() if value is not None
@@ -109,7 +115,7 @@ def weakest(result: EvaluationResult) -> str:
         pairs = [(program, ratio_of(program, metric, chosen, LEVEL) or 0) for program in result.programs]
         return max(pairs, key=lambda pair: pair[1])
 
-    (small, size), (slow, time) = worst("linked"), worst("run")
+    (small, size), (slow, time) = worst("text"), worst("run")
     least = f"It saves least on {small['name']} ({size:.3f} of `-Oz`)"
     return f"{least} and costs most run time on {slow['name']} ({time:.3f})."
 
@@ -137,8 +143,8 @@ These are {count} test programs of the corpus; [the policy `@oz`](policies.md) w
 and chosen on validation programs, which are others. This is the third evaluation; the policy's card tells of
 the earlier ones, of which the second was the reason to choose a part of the policy again.
 They were compiled by {facts["compiler"]} on {facts["machine"]}.
-Linked is the machine code of the program, linked by lld with `--gc-sections`; objects is that of its object
-files together. Means are geometric, with 95 % intervals by bootstrap over the programs; smaller is better.
+*.text* is the machine code of the program, linked by lld with `--gc-sections`.
+Means are geometric, with 95 % intervals by bootstrap over the programs; smaller is better.
 Every program ran {rounds} times{unsteady(result)}.
 
 **These figures count machine code alone, and are linked without `--icf=safe`.** What is loaded also has
@@ -149,11 +155,11 @@ differ from run to run.
 
 {means(result)}
 {against_outliner(result)}
-## Linked code
+## Machine code
 
-![The linked code of every program](images/oz-results.svg)
+![The machine code of every program](images/oz-results.svg)
 
-{by_program(result, "linked", {TUNED: tuned})}
+{by_program(result, "text", {TUNED: tuned})}
 The last column is what a search of each program itself has found, {mean:.3f} in the mean
 ([what tune finds](tuning-results.md)); a policy has never seen these programs.
 

@@ -18,7 +18,7 @@ from passpilot.cli.options_table import TABLE
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.training.corpus.arguments import ACTIONS
 from passpilot.training.corpus.front_end import FrontEnd, FrontEndJob
-from passpilot.training.rewards import code_bytes
+from passpilot.training.rewards import allocated_bytes
 
 if TYPE_CHECKING:
     from passpilot.cli.cc.options import Options
@@ -58,7 +58,7 @@ def choose_policy(
 def best_variant(front_end: FrontEnd, command: Sequence[str], variants: Sequence[str]) -> str:
     """The policy that makes the smallest object of a command of clang; the first of several smallest ones.
 
-    It is the first policy without any comparison if the command makes anything but one ELF object in a file,
+    It is the first policy without any comparison if the command makes anything but one object in a file,
     or if clang refuses it.
     """
     job = _only_object(front_end, command)
@@ -88,7 +88,7 @@ def _only_object(front_end: FrontEnd, command: Sequence[str]) -> FrontEndJob | N
 
 
 def _size(front_end: FrontEnd, job: FrontEndJob, policy: str) -> int | None:
-    """The bytes of code in the object that a policy makes; none if there is no ELF object."""
+    """The bytes that the object of a policy loads; none if there is no object."""
     environment = {name: value for name, value in front_end.environment.items() if name != LOG}
     if policy:
         environment[POLICY] = policy
@@ -97,6 +97,6 @@ def _size(front_end: FrontEnd, job: FrontEndJob, policy: str) -> int | None:
             path = os.path.join(folder, "object")
             replace(front_end, environment=environment).make_object(job, path)
             with open(path, "rb") as file:
-                return code_bytes(file.read())
+                return allocated_bytes(file.read())
     except (CompilationError, InputError, OSError):
         return None

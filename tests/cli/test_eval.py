@@ -50,12 +50,12 @@ def test_sizes_decisions_and_outputs(small: Path) -> None:
     assert [each["name"] for each in made["programs"]] == ["count", "shout"]
     count = made["programs"][0]["results"]
     never, plain = count[f"python:{policy}:decide"], count["-Oz"]
-    assert all(each["output"] == "right" and each["linked"] for each in count.values())
+    assert all(each["output"] == "right" and each["allocated"] for each in count.values())
     assert never["decisions"] == 3
     assert never["agreed"] < 3, "LLVM inlines a static function with a few calls"
-    assert never["linked"] != plain["linked"]
-    assert count["-O2 default"]["linked"] == count["-O2"]["linked"], "default is the level itself"
-    assert count["best-of:2"]["linked"] < min(plain["linked"], count["-Oz+outline"]["linked"])
+    assert never["allocated"] != plain["allocated"]
+    assert count["-O2 default"]["allocated"] == count["-O2"]["allocated"], "default is the level itself"
+    assert count["best-of:2"]["allocated"] < min(plain["allocated"], count["-Oz+outline"]["allocated"])
     assert (plain["run"]["ratio"], plain["run"]["pairs"]) == (1.0, 3)
     assert made["programs"][0]["functions"]["names"].count("unused") == 0, "the linker drops it, on all sides"
     assert "| count |" in (small.parent / "r.md").read_text()
@@ -74,8 +74,8 @@ def test_the_shells_variables_are_not_part_of_a_policy(small: Path, monkeypatch:
         monkeypatch.setenv(f"PASSPILOT_{name}", value)
     assert evaluated(small, *flags).err == ""
     after = result(small.parent / "r.json")["programs"]
-    assert [each["results"]["priority=default"]["linked"] for each in after] == [
-        each["results"]["priority=default"]["linked"] for each in before
+    assert [each["results"]["priority=default"]["allocated"] for each in after] == [
+        each["results"]["priority=default"]["allocated"] for each in before
     ]
 
 
@@ -89,7 +89,7 @@ def test_baselines_come_from_the_cache_the_second_time(small: Path) -> None:
         for name, each in old["results"].items():
             assert each["cached"] == 0
             assert new["results"][name]["cached"] == new["units"]
-            assert new["results"][name]["linked"] == each["linked"]
+            assert new["results"][name]["allocated"] == each["allocated"]
 
 
 def test_a_wrong_output_is_an_error_line(small: Path) -> None:
@@ -120,7 +120,7 @@ def test_what_fails_is_one_line_and_the_rest_goes_on(small: Path) -> None:
     assert "count, decisions:{program}.decisions: " in lines[1]
     assert "got 'count.decisions', which is none" in lines[1]
     made = result(small.parent / "r.json")["programs"]
-    assert [each["results"]["-Oz"]["linked"] is None for each in made] == [True, False]
+    assert [each["results"]["-Oz"]["allocated"] is None for each in made] == [True, False]
 
 
 def test_a_program_that_hangs_and_a_link_that_fails(small: Path) -> None:
@@ -155,7 +155,7 @@ def test_resume_takes_what_is_done_and_repeats_what_failed(small: Path) -> None:
     evaluated(small, "--baselines=-Oz", "--resume")
     made = result(path)
     assert [each["warnings"] for each in made["programs"]] == [["kept"], []]
-    assert made["programs"][1]["results"]["-Oz"]["linked"]
+    assert made["programs"][1]["results"]["-Oz"]["allocated"]
     message = refused(
         "eval", f"--corpus={small}", "-o", path, "--baselines=-O2", "--rounds=0", "--resume", cwd=small.parent
     )
@@ -233,7 +233,7 @@ def test_a_corpus_without_programs_is_measured_by_units(small: Path) -> None:
     evaluated(small, "--baselines=-Oz,-O2", "--program=count/work.c")
     (program,) = result(small.parent / "r.json")["programs"]
     assert (program["name"], program["units"]) == ("count/work.c", 1)
-    assert program["results"]["-Oz"]["linked"] is None
+    assert program["results"]["-Oz"]["allocated"] is None
     assert program["results"]["-Oz"]["objects"] > 0
 
 
@@ -272,7 +272,7 @@ def test_real_programs(tmp_path: Path) -> None:
         results = program["results"]
         assert {each["output"] for each in results.values()} == {"right"}
         assert results["best-of:2"]["objects"] <= results["-Oz"]["objects"]
-        assert results["-O2"]["linked"] > results["-Oz"]["linked"]
-    mean = made["summary"]["-Oz"]["linked"]["best-of:2"]
+        assert results["-O2"]["allocated"] > results["-Oz"]["allocated"]
+    mean = made["summary"]["-Oz"]["allocated"]["best-of:2"]
     assert mean["low"] <= mean["ratio"] <= mean["high"] < 1
     assert (tmp_path / "r.html").stat().st_size < 1_000_000

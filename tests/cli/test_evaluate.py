@@ -160,7 +160,7 @@ def test_the_function_measures_what_the_command_measures(
     done = passpilot_command("eval", f"--corpus={small}", *policies, cwd=tmp_path)
     assert done.code == 0, done.err
     first, second = (json.loads((tmp_path / name).read_text()) for name in ("a.json", "b.json"))
-    figures = ("linked", "objects", "decisions", "agreed", "output", "errors")
+    figures = ("allocated", "text", "stripped", "xz", "objects", "decisions", "agreed", "output", "errors")
     for one, other in zip(first["programs"], second["programs"], strict=True):
         for name, result in one["results"].items():
             assert [result[key] for key in figures] == [other["results"][name][key] for key in figures]
@@ -170,8 +170,8 @@ def test_the_function_measures_what_the_command_measures(
     assert [(row["program"], row["policy"]) for row in rows][:2] == [("count", "-Oz"), ("count", "-O2")]
     assert all(isinstance(value, (str, int, float, type(None))) for row in rows for value in row.values())
     by_name = {row["policy"]: row for row in rows if row["program"] == "count"}
-    sizes = {name: row["linked"] for name, row in by_name.items()}
-    assert by_name["-O2"]["linked_ratio"] == sizes["-O2"] / sizes["-Oz"]  # type: ignore[operator]
+    sizes = {name: row["allocated"] for name, row in by_name.items()}
+    assert by_name["-O2"]["allocated_ratio"] == sizes["-O2"] / sizes["-Oz"]  # type: ignore[operator]
     assert by_name["const:0"]["decisions"] == 3
     assert repr(rows).startswith("2 programs, geometric means")
     assert "best-of:2" in repr(rows)

@@ -269,11 +269,11 @@ IMITATE: Final = b"policy = 'trees'\nseed = 3\n[data]\ntrain = ['a']\n[trees]\nl
 EVOLVE: Final = b"modules = ['a.bc']\npipeline = 'default<Oz>'\nhidden = [3, 4]\nsigma = 0.5\n"
 NETWORK: Final = {"names": ["a"], "mean": [0.0], "deviation": [1.0], "scaling": [0, 1],
                   "layers": [{"weights": [[1.0]], "biases": [0.5]}]}  # fmt: skip
-RATIO: Final[dict[str, object]] = {"linked": 3, "objects": 4, "compile_seconds": 1.5, "cached": 0,
-                                   "decisions": 5, "agreed": 2, "run": None, "output": "right",
-                                   "errors": []}  # fmt: skip
+RATIO: Final[dict[str, object]] = {"allocated": 5, "text": 3, "stripped": 6, "xz": 2, "objects": 4,
+                                   "compile_seconds": 1.5, "cached": 0, "decisions": 5, "agreed": 2,
+                                   "run": None, "output": "right", "errors": []}  # fmt: skip
 CONTENDERS: Final = [{"name": "-Oz", "kind": "baseline"}, {"name": "c", "kind": "policy"}]
-RESULT: Final = {"format": "passpilot eval 1", "contenders": CONTENDERS, "baselines": ["-Oz"], "programs": [
+RESULT: Final = {"format": "passpilot eval 2", "contenders": CONTENDERS, "baselines": ["-Oz"], "programs": [
     {"name": "p", "language": "c", "units": 1, "results": {"c": RATIO, "-Oz": RATIO}, "warnings": [],
      "functions": {"names": ["f"], "sizes": {"c": [1]}, "rest": {"c": 2}}}]}  # fmt: skip
 TUNED: Final = {"curve": [[0, 1, 10], [1, 2, 9]], "start": 10, "text": 9, "units": ["a", {"name": "b"}],

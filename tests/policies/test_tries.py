@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.training.rewards import code_bytes
+from passpilot.training.rewards import allocated_bytes
 from tests.command import passpilot
 from tests.policies.test_doors import text_of
 
@@ -19,7 +19,7 @@ def size_of(policy: str, here: Path) -> int:
     text_of(passpilot("cc", f"--policy={policy}", "-Oz", "-MMD", "-c", "calls.c", "-o", "out.o", cwd=here))
     assert (here / "out.d").read_text().startswith("out.o:")
     assert sorted(path.name for path in here.iterdir()) == ["calls.bc", "calls.c", "out.d", "out.o"]
-    return code_bytes((here / "out.o").read_bytes())
+    return allocated_bytes((here / "out.o").read_bytes())
 
 
 def test_more_tries_are_never_larger(tiny: Path, here: Path) -> None:
@@ -37,4 +37,4 @@ def test_the_object_is_the_recipes(tiny: Path, here: Path) -> None:
         size_of(f"@tiny?recipe={number}", here)
         objects.append((here / "out.o").read_bytes())
     size_of(f"{tiny}?tries=2", here)
-    assert (here / "out.o").read_bytes() == min(objects, key=code_bytes)
+    assert (here / "out.o").read_bytes() == min(objects, key=allocated_bytes)

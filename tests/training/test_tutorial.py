@@ -62,7 +62,7 @@ def test_a_policy_for_lua_takes_less_than_fifteen_minutes(tmp_path: Path) -> Non
     (lua,) = json.loads((tmp_path / "r.json").read_text())["programs"]
     llvm, own = lua["results"]["-Oz"], lua["results"][f"onnx:{tmp_path}/model/model.onnx"]
     assert own["output"] == "right"
-    assert own["linked"] < llvm["linked"]
+    assert own["allocated"] < llvm["allocated"]
     assert seconds < MOST
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import filecmp
+import lzma
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -19,10 +20,10 @@ from passpilot.training.corpus.layout import CorpusProgram, CorpusUnit
 from passpilot.training.evaluation.competitors import Competitor, CompileWay
 from passpilot.training.evaluation.results import CompetitorResult, FunctionSizes, ProgramResult
 from passpilot.training.evaluation.unit_compiler import CompiledUnit, UnitCompiler
-from passpilot.training.rewards import code_bytes, symbol_sizes
+from passpilot.training.rewards import allocated_bytes, code_bytes, symbol_sizes
 from passpilot.training.timing.commands import Commands
 from passpilot.training.timing.program_runs import ProgramRuns
-from passpilot.training.tuning.tuned_program import GARBAGE, link_words
+from passpilot.training.tuning.tuned_program import link_words, small_link
 
 T = TypeVar("T")
 
@@ -181,7 +182,7 @@ class ProgramEvaluation:
             self._fail(name, failed[0] + f" (and {more} more unit{'s' * (more > 1)})" * bool(more))
             return None
         result = self._results[name]
-        result["objects"] = sum(unit.text for unit in units)
+        result["objects"] = sum(unit.size for unit in units)
         result["compile_seconds"] = round(sum(unit.seconds for unit in units), 4)
         result["cached"] = sum(unit.is_cached for unit in units)
         return units
@@ -231,7 +232,7 @@ class ProgramEvaluation:
         kept = tuple(word for word in self._program.arguments if word not in _STRIPPING)
         program = replace(self._program, arguments=kept)
         linker = self._compiler.toolchain.linkers["c++" if "+" in program.compiler else "c"]
-        more = ("-fuse-ld=lld", GARBAGE, "-o", output)
+        more = ("-fuse-ld=lld", *small_link(kept), "-o", output)
         words = [linker, *link_words(program, more, paths.__getitem__)]
         try:
             done = self._compiler.commands.run(
@@ -247,9 +248,22 @@ class ProgramEvaluation:
         for name, path in linked.items():
             with open(path, "rb") as file:
                 data = file.read()
-            self._results[name]["linked"] = code_bytes(data)
+            result = self._results[name]
+            result["allocated"], result["text"] = allocated_bytes(data), code_bytes(data)
+            result["stripped"], result["xz"] = self._file_sizes(path)
             sizes[name] = symbol_sizes(data)
         return _largest(sizes)
+
+    def _file_sizes(self, path: str) -> tuple[int, int]:
+        """The bytes of a program's file without symbols and debug information, plain and compressed."""
+        stripped, deadline = f"{path}.stripped", self._plan.deadline
+        done = self._compiler.commands.run(
+            [self._compiler.toolchain.strip, "--strip-all", "-o", stripped, path], deadline
+        )
+        done.check("llvm-strip: expected a program", deadline)
+        with open(stripped, "rb") as file:
+            data = file.read()
+        return len(data), len(lzma.compress(data, preset=9))
 
     def _run_all(self, linked: Mapping[str, str]) -> None:
         plan = self._plan
@@ -289,7 +303,10 @@ class _CompilePool(ThreadPoolExecutor):
 
 def _empty() -> CompetitorResult:
     return {
-        "linked": None,
+        "allocated": None,
+        "text": None,
+        "stripped": None,
+        "xz": None,
         "objects": None,
         "compile_seconds": None,
         "cached": 0,

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The result of an evaluation: a JSON object that grows by one program after the other.
 
-{"format": "passpilot eval 1", "complete": true,
+{"format": "passpilot eval 2", "complete": true,
  "passpilot": "0.1.0", "compiler": "Debian clang version 22.1.8", "machine": "...", "corpus": "DIR",
      "rounds": 5,
  "contenders": [{"name": "-Oz", "kind": "baseline"}, {"name": "inline=onnx:m.onnx", "kind": "policy"}],
  "baselines": ["-Oz", "-Os", "-O2", "-Oz+outline"],
  "programs": [ProgramResult, ...],
- "summary": {BASELINE: {"linked" | "objects" | "compile" | "run": {CONTENDER: MeanRatio}}}}
+ "summary": {BASELINE: {METRIC: {CONTENDER: MeanRatio}}}}
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from passpilot.plugin.files import write_file
 from passpilot.plugin.records import check_typed_dict, read_json
 from passpilot.training.timing.paired_times import RunTime
 
-FORMAT: Final = "passpilot eval 1"
+FORMAT: Final = "passpilot eval 2"
 RESAMPLES: Final = 10_000
 FEWEST: Final = 3
 """The fewest programs with an interval."""
@@ -45,10 +45,16 @@ class MeanRatio(TypedDict):
 class CompetitorResult(TypedDict):
     """What a baseline or a policy makes of a program; None where it was not measured."""
 
-    linked: int | None
-    """The bytes of machine code of the linked program."""
+    allocated: int | None
+    """The bytes of the linked program that are loaded: all sections of memory but those of zeros."""
+    text: int | None
+    """Those of its machine code."""
+    stripped: int | None
+    """The size of the program's file without symbols and debug information."""
+    xz: int | None
+    """The size of that file, compressed."""
     objects: int | None
-    """Those of its objects together."""
+    """The bytes of its objects that are loaded, together."""
     compile_seconds: float | None
     """The processor time to compile all units."""
     cached: int
@@ -82,8 +88,11 @@ class ProgramResult(TypedDict):
 
 
 METRICS: Final[Mapping[str, Callable[[CompetitorResult], float | None]]] = {
-    "linked": lambda result: result["linked"],
-    "objects": lambda result: result["objects"],
+    "allocated": lambda result: result.get("allocated"),
+    "text": lambda result: result.get("text"),
+    "stripped": lambda result: result.get("stripped"),
+    "xz": lambda result: result.get("xz"),
+    "objects": lambda result: result.get("objects"),
     "compile": lambda result: result["compile_seconds"],
     "run": lambda result: result["run"]["seconds"] if result["run"] else None,
 }

@@ -15,8 +15,19 @@ from passpilot.training.evaluation.results import (
     ratio_of,
 )
 
-HEADS: Final = {"linked": "linked", "objects": "objects", "compile": "compile time", "run": "run time"}
+HEADS: Final = {
+    "allocated": "allocated",
+    "text": ".text",
+    "stripped": "stripped",
+    "xz": "xz",
+    "objects": "objects",
+    "compile": "compile time",
+    "run": "run time",
+}
 """The metrics in the order of the tables, and how they are called."""
+
+WITH_INTERVAL: Final = ("allocated", "run")
+"""The metrics whose intervals the table of means has."""
 
 WORST: Final = 10
 """The regressions that are listed."""
@@ -40,7 +51,7 @@ def mean_text(mean: MeanRatio | None, *, interval: bool = True) -> str:
 def mean_texts(summary: Mapping[str, Mapping[str, MeanRatio]], name: str) -> list[str]:
     """The means of a competitor, by the metrics of `HEADS`."""
     means = [(metric, summary.get(metric, {}).get(name)) for metric in HEADS]
-    return [mean_text(mean, interval=metric != "compile") for metric, mean in means]
+    return [mean_text(mean, interval=metric in WITH_INTERVAL) for metric, mean in means]
 
 
 def mean_table(result: EvaluationResult) -> list[list[str]]:
@@ -90,7 +101,7 @@ def regressions(result: EvaluationResult) -> list[tuple[float, str, str]]:
         (ratio, program["name"], name)
         for program in result.programs
         for name in policies
-        if (ratio := ratio_of(program, "linked", name, base) or 0) > 1
+        if (ratio := ratio_of(program, "allocated", name, base) or 0) > 1
     ]
     return sorted(found, reverse=True)
 
@@ -107,21 +118,23 @@ def _words(result: EvaluationResult) -> str:
     return (
         f"{count} program{'s' * (count != 1)} of {_escaped(str(facts.get('corpus', '')))}, "
         f"{_escaped(str(facts.get('compiler', '')))}. Ratios are geometric means over the programs, with "
-        "95 % intervals by bootstrap; smaller is better. *linked* is the machine code of the linked "
-        "program with `--gc-sections`, *objects* that of its object files together. Times are processor time."
+        "95 % intervals by bootstrap; smaller is better. *allocated* is what the linked program "
+        "loads, with `--gc-sections --icf=safe`; *.text* is its machine code; *stripped* is the file "
+        "without symbols, *xz* that file compressed; *objects* is what its object files load. "
+        "Times are processor time."
     )
 
 
 def _means(result: EvaluationResult) -> str:
-    """All competitors against the first baseline, then the linked code of policies against all baselines."""
+    """All competitors against the first baseline, then the loaded bytes of policies against all baselines."""
     heads, *rows = ([_escaped(first), *cells] for first, *cells in mean_table(result))
     tables = [_table(heads, rows)]
     policies = [contender["name"] for contender in result.contenders if contender["kind"] == "policy"]
     if policies and len(result.baselines) > 1:
-        means = [result.summary(base).get("linked", {}) for base in result.baselines]
+        means = [result.summary(base).get("allocated", {}) for base in result.baselines]
         rows = [[_escaped(name), *(mean_text(ratios.get(name)) for ratios in means)] for name in policies]
         heads = [f"against {_escaped(base)}" for base in result.baselines]
-        tables.append("## Linked code against every baseline\n\n" + _table(["policy", *heads], rows))
+        tables.append("## Loaded bytes against every baseline\n\n" + _table(["policy", *heads], rows))
     return "\n\n".join(tables)
 
 
@@ -131,11 +144,12 @@ def _programs(result: EvaluationResult) -> str:
     rows = []
     for program in result.programs:
         own = program["results"].get(base)
-        size = METRICS["linked"](own) if own else None
-        ratios = [ratio_of(program, "linked", name, base) for name in others]
+        size = METRICS["allocated"](own) if own else None
+        ratios = [ratio_of(program, "allocated", name, base) for name in others]
         cells = ["-" if ratio is None else f"{ratio:.3f}" for ratio in ratios]
         rows.append([_escaped(program["name"]), "-" if size is None else f"{size:,.0f}", *cells])
-    return "## Linked code by program\n\n" + _table(["program", _escaped(base), *map(_escaped, others)], rows)
+    heads = ["program", _escaped(base), *map(_escaped, others)]
+    return "## Loaded bytes by program\n\n" + _table(heads, rows)
 
 
 def _regressions(result: EvaluationResult) -> str:
@@ -143,7 +157,7 @@ def _regressions(result: EvaluationResult) -> str:
     if not found:
         return ""
     rows = [[_escaped(program), _escaped(name), f"{ratio:.3f}"] for ratio, program, name in found]
-    return "## Worst regressions\n\n" + _table(["program", "policy", "linked"], rows)
+    return "## Worst regressions\n\n" + _table(["program", "policy", "allocated"], rows)
 
 
 def _problems(result: EvaluationResult) -> str:

@@ -20,7 +20,7 @@ from passpilot.training.corpus.layout import CorpusUnit
 from passpilot.training.evaluation.competitors import CompileWay
 from passpilot.training.evaluation.compile_cache import CachedObject, CompileCache
 from passpilot.training.evaluation.levels import arguments_at, bitcode_at
-from passpilot.training.rewards import code_bytes
+from passpilot.training.rewards import allocated_bytes
 from passpilot.training.timing.commands import Commands
 
 SECTIONS: Final = ("-ffunction-sections", "-fdata-sections")
@@ -40,13 +40,15 @@ class Toolchain:
     version: str
     linkers: dict[str, str]
     """clang for C and for C++."""
+    strip: str
+    """llvm-strip."""
 
     @classmethod
     def find(cls) -> Toolchain:
         """The distribution's own.
 
         Raises:
-            InputError: clang or lld is missing.
+            InputError: clang, lld or llvm-strip is missing.
         """
         linkers = {}
         for language, name in (("c", f"clang-{MAJOR}"), ("c++", f"clang++-{MAJOR}")):
@@ -59,7 +61,11 @@ class Toolchain:
         lld = _output_of([linkers["c"], "-print-prog-name=ld.lld"]).strip()
         if shutil.which(lld) is None:
             raise InputError(f"eval: expected lld, got none; sudo apt-get install lld-{MAJOR}")
-        return cls(version, linkers)
+        strip = shutil.which(f"llvm-strip-{MAJOR}")
+        if strip is None:
+            msg = f"eval: llvm-strip-{MAJOR} is not on the PATH; sudo apt-get install llvm-{MAJOR}"
+            raise InputError(msg)
+        return cls(version, linkers, strip)
 
 
 def _output_of(words: Sequence[str]) -> str:
@@ -73,8 +79,8 @@ def _output_of(words: Sequence[str]) -> str:
 @dataclass(frozen=True, slots=True)
 class CompiledUnit:
     path: str
-    text: int
-    """The bytes of its machine code."""
+    size: int
+    """Its bytes that are loaded."""
     seconds: float
     """The processor time of its compilation, of all ways together."""
     is_cached: bool
@@ -166,10 +172,10 @@ class UnitCompiler:
                     raise
                 continue
             seconds += compiled.seconds
-            if best is None or compiled.text < best.text:
+            if best is None or compiled.size < best.size:
                 best = compiled
         assert best is not None, "a competitor has a way"
-        return CompiledUnit(best.path, best.text, seconds, best.is_cached)
+        return CompiledUnit(best.path, best.size, seconds, best.is_cached)
 
     def _one(self, unit: CorpusUnit, way: CompileWay, output: str, logs: Mapping[str, str]) -> CompiledUnit:
         if not unit.arguments:
@@ -177,14 +183,14 @@ class UnitCompiler:
         words = self._words(unit, way)
         if way.plugin:
             compiled = self._run(unit, [*words, f"-fpass-plugin={self.plugin}"], way, output, logs)
-            return CompiledUnit(output, code_bytes(compiled.data), compiled.seconds, is_cached=False)
+            return CompiledUnit(output, allocated_bytes(compiled.data), compiled.seconds, is_cached=False)
         key = self._key(unit, way)
         if known := self.cache.find(key):
             Path(output).write_bytes(known.data)
-            return CompiledUnit(output, code_bytes(known.data), known.seconds, is_cached=True)
+            return CompiledUnit(output, allocated_bytes(known.data), known.seconds, is_cached=True)
         compiled = self._run(unit, words, way, output, {})
         self.cache.keep(key, compiled)
-        return CompiledUnit(output, code_bytes(compiled.data), compiled.seconds, is_cached=False)
+        return CompiledUnit(output, allocated_bytes(compiled.data), compiled.seconds, is_cached=False)
 
     def _source(self, unit: CorpusUnit, level: str) -> Path:
         if unit.level == level:

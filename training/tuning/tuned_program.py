@@ -17,6 +17,8 @@ from passpilot.training.tuning.sizes import LinkedSizes, SizeMeasure, object_siz
 from passpilot.training.tuning.unit import Unit
 
 GARBAGE: Final = "-Wl,--gc-sections"
+FOLDED: Final = "-Wl,--icf=safe"
+"""Functions that are the same become one, where nothing compares their addresses."""
 
 Word = TypeVar("Word")
 
@@ -82,7 +84,7 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str, reward
             )
         return numbers[name]
 
-    command = [link_driver(program), *link_words(program, [GARBAGE], number)]
+    command = [link_driver(program), *link_words(program, small_link(program.arguments), number)]
     linked = LinkedSizes(command, program.directory or str(corpus.folder))
     return linked_units(program, units, linked, reward)
 
@@ -92,12 +94,18 @@ def linked_units(
 ) -> TunedProgram:
     """The units of a program that `linked` links."""
     measure = start_time if reward.run is not None else reward.measure(units, linked)
-    return TunedProgram(program.name, "linked by lld --gc-sections", units, measure, linked, program.runs)
+    how = f"linked by lld {' '.join(small_link(program.arguments)).replace('-Wl,', '')}"
+    return TunedProgram(program.name, how, units, measure, linked, program.runs)
 
 
 def link_driver(program: CorpusProgram) -> str:
     """The compiler that links a program."""
     return f"clang++-{MAJOR}" if program.language == "c++" else f"clang-{MAJOR}"
+
+
+def small_link(arguments: Sequence[str]) -> list[str]:
+    """The linker's flags that drop what is not used, and fold what is the same unless the build says how."""
+    return [GARBAGE, *([FOLDED] if not any("--icf=" in word for word in arguments) else [])]
 
 
 def link_words(program: CorpusProgram, more: Sequence[str], place: Callable[[str], Word]) -> list[str | Word]:

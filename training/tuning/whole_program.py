@@ -16,11 +16,11 @@ from passpilot.training.corpus.layout import Corpus, CorpusProgram, CorpusUnit
 from passpilot.training.tuning.reward import RewardText
 from passpilot.training.tuning.sizes import LinkedSizes, run_compiler
 from passpilot.training.tuning.tuned_program import (
-    GARBAGE,
     TunedProgram,
     link_driver,
     link_words,
     linked_units,
+    small_link,
 )
 from passpilot.training.tuning.unit import Unit
 
@@ -58,7 +58,9 @@ def merged_program(corpus: Corpus, program: CorpusProgram, reward: RewardText, j
     model = "pic" if any(unit.relocation_model == "pic" for unit in units) else "static"
     # clang gives lld no level, and lld's is O2; functions have the attributes of theirs.
     unit = Unit(module, "lto<O2>", model, sections=True, rewards=reward.parts)
-    merged_link = link_words(replace(program, objects=(STAGE,), libraries=()), [GARBAGE], lambda _: 0)
+    merged_link = link_words(
+        replace(program, objects=(STAGE,), libraries=()), small_link(program.arguments), lambda _: 0
+    )
     command: list[str | int] = [link_driver(program), *merged_link]
     return linked_units(program, [unit], LinkedSizes(command, folder), reward)
 

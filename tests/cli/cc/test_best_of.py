@@ -14,12 +14,12 @@ from typing import Final
 import pytest
 
 from passpilot.cli.cc.best_of import VARIANTS
-from passpilot.training.rewards import code_bytes
+from passpilot.training.rewards import allocated_bytes
 from tests.command import GENEROUS, PASSPILOT, Done, files_in, finished, refused, run, started
 
-BEST: Final = f"--best-of={len(VARIANTS)}"
+BEST: Final = "--best-of=3"
 KEPT: Final = VARIANTS[1]
-"""The best policy for the source here."""
+"""The first of the best policies for the source here, among three."""
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_the_smallest_stays(here: Path) -> None:
         done = cc(BEST, *flags, "-o", name, cwd=here)
         assert (done.code, done.out, done.err) == (0, b"", "")
     best = (here / "best.o").read_bytes()
-    assert code_bytes(best) < code_bytes((here / "plain.o").read_bytes())
+    assert allocated_bytes(best) < allocated_bytes((here / "plain.o").read_bytes())
     assert (here / "again.o").read_bytes() == best
     assert (here / "best.d").read_text() == "best.o: a.c\n"
     assert files_in(here) == [
@@ -100,7 +100,7 @@ SIDES: Final = (
 
 @pytest.mark.parametrize("flags", SIDES)
 def test_all_outputs_and_messages_are_those_of_the_kept_try(flags: str, here: Path) -> None:
-    """Which are not those of the user's own command, nor of the last try."""
+    """Which are not those of the user's own command, nor of another policy."""
     outcomes = []
     for policy in (BEST, f"--policy={KEPT}", "--priority=default", f"--policy={VARIANTS[-1]}"):
         (here / "x").mkdir()

@@ -123,7 +123,9 @@ def test_the_compilers_of_an_evaluation(tmp_path: Path, monkeypatch: pytest.Monk
     clang = install("clang-22")
     assert told() == f"eval: clang++-22 {hint}"
     both = {"c": clang, "c++": install("clang++-22")}
-    assert Toolchain.find() == Toolchain("clang version 22.9", both)
+    assert told() == "eval: llvm-strip-22 is not on the PATH; sudo apt-get install llvm-22"
+    strip = install("llvm-strip-22")
+    assert Toolchain.find() == Toolchain("clang version 22.9", both, strip)
     install("clang-22", lld=str(tmp_path / "no-lld"))
     assert told() == "eval: expected lld, got none; sudo apt-get install lld-22"
     install("clang-22", code=1)

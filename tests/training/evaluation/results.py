@@ -8,7 +8,7 @@ from passpilot.training.timing.paired_times import RunTime
 
 
 def competitor(
-    linked: int | None = None,
+    allocated: int | None = None,
     objects: int | None = None,
     seconds: float | None = None,
     *,
@@ -22,7 +22,10 @@ def competitor(
     if run is not None:
         time = {"seconds": run, "ratio": 9.0, "low": None, "high": None, "pairs": 1}
     return {
-        "linked": linked,
+        "allocated": allocated,
+        "text": None,
+        "stripped": None,
+        "xz": None,
         "objects": objects,
         "compile_seconds": seconds,
         "cached": 0,

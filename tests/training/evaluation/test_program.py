@@ -20,7 +20,7 @@ from passpilot.training.evaluation.compile_cache import CompileCache
 from passpilot.training.evaluation.program import EvaluationPlan, ProgramEvaluation
 from passpilot.training.evaluation.results import ProgramResult
 from passpilot.training.evaluation.unit_compiler import Toolchain, UnitCompiler
-from passpilot.training.rewards import code_bytes
+from passpilot.training.rewards import allocated_bytes
 from passpilot.training.timing.commands import Commands
 from tests.training.evaluation.small import corpus as write_corpus
 
@@ -32,7 +32,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 @pytest.fixture
 def compiler(tmp_path: Path) -> UnitCompiler:
-    toolchain = Toolchain("clang 22", Toolchain.find().linkers)
+    toolchain = replace(Toolchain.find(), version="clang 22")
     (tmp_path / "scratch").mkdir()
     cache = CompileCache(str(tmp_path / "cache"))
     scratch = str(tmp_path / "scratch")
@@ -52,10 +52,10 @@ def test_the_smallest_object_of_several_ways_is_taken(
 ) -> None:
     ways = [CompileWay(flags=("-mllvm", f"-align-all-blocks={align}")) for align in (5, 1, 3)]
     each = [compiler.compile(unit, [way], str(tmp_path / f"{at}"), {}) for at, way in enumerate(ways)]
-    assert each[1].text < min(each[0].text, each[2].text)
+    assert each[1].size < min(each[0].size, each[2].size)
     made = compiler.compile(unit, ways, str(tmp_path / "o"), {})
-    assert (made.path, made.text) == (str(tmp_path / "o.1.o"), each[1].text)
-    assert made.text == code_bytes(Path(made.path).read_bytes())
+    assert (made.path, made.size) == (str(tmp_path / "o.1.o"), each[1].size)
+    assert made.size == allocated_bytes(Path(made.path).read_bytes())
     assert made.seconds == pytest.approx(sum(one.seconds for one in each), abs=0.001)
     assert [one.is_cached for one in (*each, made)] == [False, False, False, True]
     first = compiler.compile(unit, [ways[1], ways[1]], str(tmp_path / "p"), {})
@@ -93,11 +93,11 @@ def test_variables_of_ours_reach_no_compilation(
     compiler: UnitCompiler, unit: CorpusUnit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = CompileWay(plugin=True)
-    before = compiler.compile(unit, [plain], str(tmp_path / "a"), {}).text
+    before = compiler.compile(unit, [plain], str(tmp_path / "a"), {}).size
     monkeypatch.setenv("PASSPILOT_INLINE", "const:0")
-    assert compiler.compile(unit, [plain], str(tmp_path / "b"), {}).text == before
+    assert compiler.compile(unit, [plain], str(tmp_path / "b"), {}).size == before
     asked = compiler.compile(unit, [CompileWay(environment=ASKS, plugin=True)], str(tmp_path / "c"), {})
-    assert asked.text != before
+    assert asked.size != before
 
 
 def test_sections_are_asked_for_once(compiler: UnitCompiler, unit: CorpusUnit) -> None:
@@ -117,12 +117,12 @@ def test_a_unit_at_another_level(compiler: UnitCompiler, unit: CorpusUnit, tmp_p
     compiler.prepare([(unit, fast)], 1)
     assert len(list(scratch.glob("*.bc"))) == 2
     made = compiler.compile(unit, [fast], str(tmp_path / "o"), {})
-    assert made.text > compiler.compile(unit, [CompileWay()], str(tmp_path / "p"), {}).text
+    assert made.size > compiler.compile(unit, [CompileWay()], str(tmp_path / "p"), {}).size
     compiler.forget()
     assert not list(scratch.iterdir())
     compiler.prepare([(unit, fast)], 1)
     assert not list(scratch.iterdir()), "its object is in the cache"
-    assert compiler.compile(unit, [fast], str(tmp_path / "q"), {}).text == made.text
+    assert compiler.compile(unit, [fast], str(tmp_path / "q"), {}).size == made.size
     compiler.prepare([(unit, replace(fast, plugin=True))], 1)
     assert len(list(scratch.iterdir())) == 1, "what a policy makes is not"
 
@@ -187,7 +187,7 @@ def test_programs_are_not_run_and_not_logged_if_so_asked(evaluated: Callable[...
     made = evaluated(plan_of("-Oz", "const:0", runs=False, logs=False, rounds=3))
     for each in made["results"].values():
         assert (each["output"], each["run"], each["decisions"]) == ("unknown", None, None)
-        assert each["linked"]
+        assert each["allocated"]
     assert evaluated(plan_of("-Oz"), runs=())["results"]["-Oz"]["output"] == "unknown"
 
 
@@ -217,7 +217,7 @@ def test_what_the_link_gets(evaluated: Callable[..., ProgramResult], tmp_path: P
     made = evaluated(
         plan, runs=(), foreign=("more.s",), arguments=("-Wl,-u,more", *strip), directory=str(tmp_path)
     )
-    linked = [each["results"]["-Oz"]["linked"] or 0 for each in (plain, made)]
+    linked = [each["results"]["-Oz"]["text"] or 0 for each in (plain, made)]
     assert 64 <= linked[1] - linked[0] < 96
     assert "work" in made["functions"]["names"]
     assert "unused" not in made["functions"]["names"]
@@ -229,7 +229,7 @@ def test_the_link_is_by_the_compiler_of_the_program(
     plan, linkers = plan_of("-Oz"), {"c": "/no/c", "c++": "/no/c++"}
     for name in ("count", "shout"):
         evaluated(plan, name)  # the objects are in the cache then
-    compiler.toolchain = Toolchain(compiler.toolchain.version, linkers)
+    compiler.toolchain = replace(compiler.toolchain, linkers=linkers)
     for name, language in (("count", "c"), ("shout", "c++")):
         (error,) = evaluated(plan, name)["results"]["-Oz"]["errors"]
         assert error.startswith(f"{linkers[language]}: expected to run it, got: ")
@@ -238,7 +238,7 @@ def test_the_link_is_by_the_compiler_of_the_program(
 def test_a_program_without_objects_is_not_linked(evaluated: Callable[..., ProgramResult]) -> None:
     made = evaluated(plan_of("-Oz"), objects=(), runs=())
     result = made["results"]["-Oz"]
-    assert (result["linked"], result["output"], result["errors"]) == (None, "unknown", [])
+    assert (result["allocated"], result["output"], result["errors"]) == (None, "unknown", [])
     assert result["objects"]
 
 
@@ -313,7 +313,7 @@ def test_a_policy_that_fails_with_a_log_keeps_its_sizes(
     (result,) = made["results"].values()
     (error,) = result["errors"]
     assert error.startswith("with a decision log: count/work.c: ")
-    assert result["linked"]
+    assert result["allocated"]
     assert result["decisions"] is None
 
 

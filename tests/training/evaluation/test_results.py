@@ -30,14 +30,14 @@ def test_ratios_need_both_sides() -> None:
         none=competitor(),
         empty=competitor(0),
     )
-    metrics = ("linked", "objects", "compile", "run")
+    metrics = ("allocated", "objects", "compile", "run")
     assert [ratio_of(row, metric, "mine", "Oz") for metric in metrics] == [0.5, 3.0, 0.5, 0.25]
     for metric in metrics:
         assert ratio_of(row, metric, "none", "Oz") is None
         assert ratio_of(row, metric, "Oz", "none") is None
         assert ratio_of(row, metric, "absent", "Oz") is None
-    assert ratio_of(row, "linked", "empty", "Oz") is None
-    assert ratio_of(row, "linked", "Oz", "empty") is None
+    assert ratio_of(row, "allocated", "empty", "Oz") is None
+    assert ratio_of(row, "allocated", "Oz", "empty") is None
 
 
 def test_a_summary_has_what_was_measured() -> None:
@@ -46,12 +46,12 @@ def test_a_summary_has_what_was_measured() -> None:
         program("b", Oz=competitor(100), O2=competitor(800), mine=competitor()),
     )
     found = made.summary("Oz")
-    assert set(found) == {"linked", "objects"}
-    assert set(found["linked"]) == {"O2", "mine"}
-    assert found["linked"]["O2"]["ratio"] == pytest.approx(4.0)
-    assert (found["linked"]["O2"]["programs"], found["linked"]["mine"]["programs"]) == (2, 1)
+    assert set(found) == {"allocated", "objects"}
+    assert set(found["allocated"]) == {"O2", "mine"}
+    assert found["allocated"]["O2"]["ratio"] == pytest.approx(4.0)
+    assert (found["allocated"]["O2"]["programs"], found["allocated"]["mine"]["programs"]) == (2, 1)
     assert list(found["objects"]) == ["mine"]
-    assert set(made.summary("O2")["linked"]) == {"Oz", "mine"}
+    assert set(made.summary("O2")["allocated"]) == {"Oz", "mine"}
 
 
 @pytest.mark.parametrize("complete", [False, True])
@@ -61,7 +61,7 @@ def test_a_result_is_written_whole(tmp_path: Path, *, complete: bool) -> None:
     assert (tmp_path / "r.json").read_bytes().endswith(b"}\n")
     raw = read_result(str(tmp_path / "r.json"))
     assert raw["complete"] is complete
-    assert (raw["format"], raw["corpus"], raw["baselines"]) == ("passpilot eval 1", "/a_corpus", ["Oz", "O2"])
+    assert (raw["format"], raw["corpus"], raw["baselines"]) == ("passpilot eval 2", "/a_corpus", ["Oz", "O2"])
     assert raw["contenders"] == made.contenders
     assert raw["programs"] == made.programs
     assert raw["summary"] == {base: made.summary(base) for base in ("Oz", "O2")}
@@ -95,14 +95,14 @@ def test_another_evaluation_is_not_resumed(key: str, tmp_path: Path) -> None:
     )
 
 
-GOOD = {"format": "passpilot eval 1", "contenders": [], "baselines": [], "programs": []}
+GOOD = {"format": "passpilot eval 2", "contenders": [], "baselines": [], "programs": []}
 
 
 @pytest.mark.parametrize(
     ("value", "said"),
     [
         ([], "expected a result of `passpilot eval`, got other JSON"),
-        ({**GOOD, "format": "passpilot eval 2"}, "expected a result of `passpilot eval`, got other JSON"),
+        ({**GOOD, "format": "passpilot eval 1"}, "expected a result of `passpilot eval`, got other JSON"),
         ({**GOOD, "contenders": {}}, "contenders: expected an array, got dict"),
         ({**GOOD, "baselines": None}, "baselines: expected an array, got NoneType"),
         ({**GOOD, "programs": "x"}, "programs: expected an array, got str"),

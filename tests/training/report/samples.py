@@ -38,7 +38,10 @@ def evaluation(
             ratio = (1, 1.06, 1.32, 0.975, 0.93, 0.985)[at % 6] * (1 if not at else draw.gauss(1, 0.02))
             linked, speed = int(base * ratio), draw.gauss(1, 0.03) if at else 1.0
             results[name] = {
-                "linked": linked,
+                "allocated": linked,
+                "text": int(linked * 0.7),
+                "stripped": linked + 2000,
+                "xz": int(linked * 0.4),
                 "objects": int(linked * 1.1 * draw.gauss(1, 0.01)),
                 "compile_seconds": base / 2e5 * (1 + 0.1 * at) * draw.gauss(1, 0.02),
                 "decisions": int(base / 60) if name in POLICIES else None,
@@ -68,7 +71,7 @@ def evaluation(
             }
         )
     return {
-        "format": "passpilot eval 1",
+        "format": "passpilot eval 2",
         "contenders": [
             {"name": each, "kind": "policy" if each in POLICIES else "baseline"} for each in contenders
         ],

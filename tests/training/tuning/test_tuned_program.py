@@ -68,7 +68,7 @@ def test_a_program_of_a_corpus(tmp_path: Path) -> None:
     assert isinstance(made.measure, PartSums)
     assert made.linked is not None
     assert [word for word in made.linked.command if isinstance(word, int)] == [0, 1, 0, 2]
-    assert (made.linked.command[0], made.linked.command[-1]) == ("clang-22", "-Wl,--gc-sections")
+    assert (made.linked.command[0], made.linked.command[-1]) == ("clang-22", "-Wl,--icf=safe")
     assert (made.name, made.linked.folder, made.runs) == ("demo", "/here", PROGRAM.runs)
 
 

@@ -60,9 +60,9 @@ DROPPED: Final = frozenset(
         *("--print-map", "-M", "--save-temps"),
     )
 )
-DROPPED_STARTS: Final = ("--icf", "-O", "-Map=", "--Map=", "--dependency-file=", "--thinlto-", "--lto-")
+DROPPED_STARTS: Final = ("-Map=", "--Map=", "--dependency-file=", "--thinlto-", "--lto-")
 DROPPED_WITH_VALUE: Final = ("-Map", "--Map", "--dependency-file")
-"""Options of linkers that are dropped: about size, the order of inputs, other outputs and LTO."""
+"""Options of linkers that are dropped: about symbols, the order of inputs, other outputs and LTO."""
 
 
 @dataclass(frozen=True, slots=True)

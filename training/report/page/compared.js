@@ -126,7 +126,7 @@ function EvaluationsSection({ evaluations }) {
   });
   return html`
     <${Section} id="evaluations" title="Two evaluations" controls=${controls}
-      text="The bytes of linked machine code of one contender of each, by program.">
+      text="The loaded bytes of one contender of each, by program.">
       <div class="card">
         <${JoinedEvaluations} key=${[pair, names].join()} sides=${sides} names=${names} />
       </div>
@@ -135,12 +135,12 @@ function EvaluationsSection({ evaluations }) {
 }
 
 function JoinedEvaluations({ sides, names }) {
-  const linked = sides.map(
+  const loaded = sides.map(
     ({ programs }, side) =>
-      new Map(programs.map(({ name, results }) => [name, results[names[side]]?.linked ?? null])),
+      new Map(programs.map(({ name, results }) => [name, results[names[side]]?.allocated ?? null])),
   );
-  const programs = new Set([...linked[0].keys(), ...linked[1].keys()]);
-  const rows = [...programs].map((name) => ({ name, sizes: linked.map((sizes) => sizes.get(name)) }));
+  const programs = new Set([...loaded[0].keys(), ...loaded[1].keys()]);
+  const rows = [...programs].map((name) => ({ name, sizes: loaded.map((sizes) => sizes.get(name)) }));
   const ratio = (row) => row.ratio ?? (row.sizes[0] && row.sizes[1] ? row.sizes[1] / row.sizes[0] : null);
   const ratios = rows.map(ratio).filter(Boolean);
   const total = { name: "geometric mean", ratio: ratios.length > 1 && geometricMean(ratios) };
@@ -152,12 +152,12 @@ function JoinedEvaluations({ sides, names }) {
     { label: "program", kind: "text", value: (row) => row.name },
     bytes("first", 0),
     bytes("second", 1),
-    changeColumn("linked code", ratio),
+    changeColumn("loaded bytes", ratio),
   ];
   const options = {
     totals: total.ratio ? [total] : [],
     caption: "Two evaluations by program",
-    sort: { at: "linked code", falls: false },
+    sort: { at: "loaded bytes", falls: false },
     label: "programs",
   };
   return html`<${Table} columns=${columns} rows=${rows} ...${options} />`;

@@ -3,15 +3,33 @@
 
 /** What is measured: `of(result)` is the value of a result, `text(value)` its words. */
 const METRICS = {
-  linked: {
-    label: "Linked code",
+  allocated: {
+    label: "Loaded bytes",
+    noun: "bytes of the linked program that are loaded",
+    text: count,
+    of: (result) => result.allocated,
+  },
+  text: {
+    label: "Machine code",
     noun: "bytes of machine code of the linked program",
     text: count,
-    of: (result) => result.linked,
+    of: (result) => result.text,
+  },
+  stripped: {
+    label: "Stripped file",
+    noun: "bytes of the program's file without symbols",
+    text: count,
+    of: (result) => result.stripped,
+  },
+  xz: {
+    label: "Compressed file",
+    noun: "bytes of the stripped file, compressed by xz",
+    text: count,
+    of: (result) => result.xz,
   },
   objects: {
     label: "Object files",
-    noun: "bytes of machine code, summed over the object files",
+    noun: "bytes that are loaded, summed over the object files",
     text: count,
     of: (result) => result.objects,
   },
@@ -77,7 +95,7 @@ class Evaluation {
 
   /** The tiles of the summary; `prefix` stands before their names. */
   tiles(prefix) {
-    const metric = this.metrics.includes("linked") ? "linked" : "objects";
+    const metric = this.metrics.includes("allocated") ? "allocated" : "objects";
     const base = this.raw.baselines[0] ?? this.names[0];
     const names = this.policies.length ? this.policies : this.others(base);
     return this.means(names.slice(0, 4), metric, base).map(({ name, mean }) => {
@@ -111,7 +129,7 @@ const isRunUnclear = (program, name) => {
 };
 
 function EvaluationSection({ id, title, prefix, evaluation }) {
-  const [metric, setMetric] = useState(evaluation.metrics[0] ?? "linked");
+  const [metric, setMetric] = useState(evaluation.metrics[0] ?? "allocated");
   const [base, setBase] = useState(evaluation.base);
   const { raw, programs, names } = evaluation;
   const measures = evaluation.metrics.map((metric) => [metric, METRICS[metric].label]);
