@@ -192,7 +192,7 @@ def test_a_result_is_resumed(small: Path, tmp_path: Path, monkeypatch: pytest.Mo
     [
         ({"policies": ["const:0 --wrong"]}, passpilot.errors.UsageError, "expected options of passpilot cc"),
         ({"baselines": ["-O7"]}, passpilot.errors.UsageError, "expected levels such as -Oz"),
-        ({"resume": True}, passpilot.errors.UsageError, "expected -o RESULT.json with --resume"),
+        ({"resume": True}, passpilot.errors.UsageError, "--resume has no effect without"),
         ({"policies": ["-Oz"]}, passpilot.errors.InputError, "expected different policies, got '-Oz' twice"),
         ({"program": ["none"]}, passpilot.errors.InputError, "expected programs among count, shout"),
         ({"corpus": "none"}, passpilot.errors.InputError, "corpus_description.json"),

@@ -38,7 +38,7 @@ SHAPES: Final = """
     -c a.c -save-temps=obj -o x/a.o
     -c a.c --serialize-diagnostics a.dia
     -c a.c -ftime-trace
-    -c a.c --coverage
+    -c a.c --coverage -fno-asynchronous-unwind-tables
     -c a.c -fno-integrated-as
     -c a.c -flto
     -c a.c -flto=thin -ffat-lto-objects
@@ -82,7 +82,7 @@ UNEQUAL: Final = (".stats", ".json", ".yaml", ".pch", ".ast")
 """The ends of files that hold times, or clang's arguments."""
 
 WAYS: Final = (("--inline=default", "--log={logs}"), ("--best-of=2",))
-"""Both decide as clang does: at -Oz no other policy makes code this small any smaller."""
+"""Both decide as clang does: at -Oz no other policy makes objects this small any smaller."""
 
 
 @pytest.fixture(scope="module")
