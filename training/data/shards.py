@@ -336,8 +336,9 @@ def _values(column: pa.Array, spec: TensorSpec | None) -> NDArray[np.generic]:
         values: NDArray[np.generic] = column.flatten().to_numpy(zero_copy_only=False)
         return values.reshape(-1, *spec.shape)
     if pa.types.is_dictionary(column.type):  # rows share their texts
+        column.validate(full=True)
         words: NDArray[np.generic] = np.array([*column.dictionary.to_pylist(), None], object)
-        texts: NDArray[np.generic] = words[column.indices.to_numpy(zero_copy_only=False)]
+        texts: NDArray[np.generic] = words[column.indices.fill_null(len(words) - 1).to_numpy()]
         return texts
     values = column.to_numpy(zero_copy_only=False)
     return values if spec is None else values.reshape(-1, *spec.shape)
