@@ -174,7 +174,7 @@ and `rows-frames` compare [smaller unwind tables](unwind.md) with those of stock
   RISC-V under qemu. Compared are the backtraces of signal handlers.
 - `crashes`: the handler's backtraces by glibc and by libunwind are the same, and so are the frames that gdb
   prints at the fault, and gdb and lldb of a core file written there. Compared are faults.
-- `rows`: `passpilot unwind check` finds no difference in the objects of all programs of the corpus; with
+- `rows`: `passpilot unwind check` finds no difference in the objects of programs of the corpus; with
   `random`, in those of csmith, of the programs that throw, and of frames of all kinds, for x86-64, x32, i386,
   AArch64 and ARM. Compared are calls and instructions that can fault.
 
