@@ -27,6 +27,7 @@ from passpilot.features.point import Point
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError
 from passpilot.plugin.failures import for_terminal
+from passpilot.plugin.files import MOST_TEXT
 from passpilot.runners.base import Frame, Host, Tensor
 from passpilot.runners.remote.grpc_stream import connect, reached
 from passpilot.runners.remote.peer import RemoteRunner
@@ -149,6 +150,10 @@ def compiled_service(path: str) -> Service:
     file = Path(os.path.realpath(path))
     if not file.is_file():
         raise RunnerSpecError(f"proto {path}: expected a file, got none")
+    if file.stat().st_size > MOST_TEXT:
+        raise RunnerSpecError(
+            f"proto {path}: expected a file of up to {MOST_TEXT >> 20} MiB, got a larger one"
+        )
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "set")
         failure = _compile(file, out)

@@ -22,6 +22,7 @@ from passpilot.plugin.isolated import run_isolated
 from passpilot.plugin.load import load_file
 from passpilot.plugin.records import parse_toml, read_json, read_toml
 from passpilot.plugin.toolchain import llvm_plugin
+from passpilot.runners.foreign.mlbridge_grpc import compiled_service
 from passpilot.runners.policy.bundle import read_bundle
 from passpilot.runners.remote.auth import read_token
 from passpilot.runners.spec import make_runner
@@ -54,6 +55,7 @@ READERS: Final[dict[str, Callable[[str], object]]] = {
     "checkpoint": lambda path: Checkpoint.read(path, "key"),
     "report": lambda path: Report(1).add(path),
     "shard": DecisionShards,
+    "proto": compiled_service,
     "unwind table": _ElfTable,
 }
 KINDS: Final[dict[str, Callable[[str], object]]] = {
