@@ -65,6 +65,7 @@ def fuzz(name: str, command: Sequence[str], seed: bytes, seconds: float) -> dict
     for folder in (corpus, found):
         folder.mkdir(parents=True, exist_ok=True)
     (corpus / "seed").write_bytes(seed)
+    before = set(found.iterdir())
     limits = (*BOUNDS, f"-max_total_time={seconds:.0f}", f"-artifact_prefix={found}/")
     environment = {**os.environ, "PASSPILOT_READER": name.removeprefix("C++ ")}
     run = [*command, *limits, str(corpus), str(found)]
@@ -77,10 +78,10 @@ def fuzz(name: str, command: Sequence[str], seed: bytes, seconds: float) -> dict
     row = {
         "runs": int(runs[1]) if runs else 0,
         "inputs": len(list(corpus.iterdir())),
-        "wrong": len(list(found.iterdir())) or int(done.returncode != 0),
+        "wrong": len(set(found.iterdir()) - before) or int(done.returncode != 0),
         "date": datetime.now(UTC).date().isoformat(),
     }
-    if not row["wrong"]:
+    if not any(found.iterdir()):
         found.rmdir()
     return row
 
