@@ -5,8 +5,8 @@ Functions call one another with many arguments, have frames of all sizes, virtua
 types. Between throw and catch are functions without handlers, variadic ones, thunks and frames of C. Some
 throw again, some later or nested, some from a constructor, some promise not to throw and keep it, some leave
 through longjmp, and two threads run at the end. With -DCRASH=1, some fault or trap: a handler prints the
-backtrace, relative to main, and leaves through longjmp. With -DLIBUNWIND, it prints libunwind's, too, and the
-threads run one after the other.
+backtrace, as @ and places relative to main, and leaves through longjmp. With -DLIBUNWIND, it prints
+libunwind's, too, and the threads run one after the other.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ int *volatile missing;
 extern char __executable_start, etext;
 int main();
 static void frame(void *at) {
-  if ((char *)at > &__executable_start && (char *)at < &etext) say(" %ld", (long)((char *)at - (char *)main));
+  if ((char *)at > &__executable_start && (char *)at < &etext)
+    say(" @%ld", (long)((char *)at - (char *)main));
 }
 static void crashed(int number) {
   void *frames[64];

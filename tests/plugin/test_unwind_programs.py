@@ -10,15 +10,15 @@ import pytest
 from tests.command import passpilot, run
 from tests.plugin import unwind_debuggers
 from tests.plugin.exception_programs import exception_program
-from tests.plugin.unwind_runs import LEVELS, MACHINES, compared, outputs
+from tests.plugin.unwind_runs import LEVELS, LTO, MACHINES, compared, outputs
 
 
 @pytest.mark.parametrize(
-    ("seed", "mode"), list(enumerate(("faults", "calls", "exceptions", "faults", "faults", "faults")))
+    ("seed", "mode"), list(enumerate(("faults", "calls", "exceptions", "faults", "shared", "shared")))
 )
 def test_random_programs_do_the_same(seed: int, mode: str, tmp_path: Path) -> None:
     (tmp_path / "a.cpp").write_text(exception_program(seed))
-    stock, small = outputs(tmp_path, mode, LEVELS[seed])
+    stock, small = outputs(tmp_path, mode, LEVELS[seed], *(LTO if seed == 5 else ()))
     assert small == stock
     assert len(stock) > 300
 

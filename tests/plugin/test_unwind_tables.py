@@ -7,16 +7,20 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from elftools.dwarf.callframe import FDE
+from elftools.elf.elffile import ELFFile
 
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import llvm_plugin
 from passpilot.training.evaluation.unwind_check import check_unwind
 from tests.command import passpilot as command
+from tests.command import run
 from tests.corpus.build import bindir
 from tests.plugin.unwind_programs import BUILDS, compiled, environment
 
-MODES = ("full", "faults", "calls", "exceptions", "none")
+MODES = ("full", "faults", "shared", "calls", "exceptions", "none")
+X86 = "x86_64-linux-gnu"
 
 
 def table(path: Path, section: str = ".eh_frame") -> bytes:
@@ -114,15 +118,15 @@ def test_all_doors_write_the_same_table(mode: str, tmp_path: Path) -> None:
     subprocess.run([*llc, str(bitcode), "-o", str(stock)], check=True, timeout=60)
     assert hosted.read_bytes() == stock.read_bytes()
     plain = compiled(tmp_path, "plain.o", *language("-Oz"))
-    assert code(plain) == code(clang)
+    assert mode == "shared" or code(plain) == code(clang)
     if mode == "full":
         assert clang.read_bytes() == plain.read_bytes()
 
 
 def test_each_mode_is_smaller_than_the_one_before(tmp_path: Path) -> None:
-    sizes = [len(table(compiled(tmp_path, f"{m}.o", *language("-Oz", "-DLEAF"), mode=m))) for m in MODES]
-    assert sizes == sorted(sizes, reverse=True)
-    assert sizes[0] > sizes[1] > sizes[2] > sizes[3] > sizes[4]
+    made = {m: len(table(compiled(tmp_path, f"{m}.o", *language("-Oz", "-DLEAF"), mode=m))) for m in MODES}
+    assert made["full"] > made["faults"] > made["calls"] > made["exceptions"] > made["none"]
+    assert made["faults"] > made["shared"]
     stock = str(tmp_path / "full.o")
     found = check_unwind(stock, str(tmp_path / "exceptions.o"), at="calls", fewer_entries=True)
     assert found.differences == ()
@@ -139,6 +143,116 @@ def test_links_write_smaller_tables(kind: str, tmp_path: Path) -> None:
     found = check_unwind(str(stock), str(small))
     assert found.differences == ()
     assert found.sizes[1] < 0.9 * found.sizes[0]
+
+
+SHARING = [
+    (X86, "-Oz"),
+    (X86, "-O2", "-fno-omit-frame-pointer", "-g"),
+    (X86, "-Oz", "-mllvm", "-enable-machine-outliner=always"),
+    ("i686-linux-gnu", "-Oz", "-fPIC"),
+    ("aarch64-linux-gnu", "-Oz", "-fasynchronous-unwind-tables", "-mbranch-protection=standard"),
+]
+
+
+@pytest.mark.parametrize(("target", "flags"), [(target, flags) for target, *flags in SHARING])
+def test_neighbours_share_an_entry(target: str, flags: list[str], tmp_path: Path) -> None:
+    arguments = language(f"--target={target}", *flags)
+    stock = compiled(tmp_path, "stock.o", *arguments)
+    small = compiled(tmp_path, "small.o", *arguments, mode="shared")
+    found = check_unwind(str(stock), str(small))
+    assert (found.differences, found.dropped) == ((), 0)
+    assert found.calls > 20
+    assert entries(small) <= entries(stock) - 8
+    if "-Oz" in flags:  # and nothing is aligned
+        sizes = [sum(len(data) for _, data in code(path)) for path in (stock, small)]
+        assert sizes[1] <= sizes[0]
+
+
+def test_outlined_functions_stay_behind_all_others(tmp_path: Path) -> None:
+    """LLVM keeps a call of one in the memory of the called function, which ends when that is printed."""
+    arguments = language("-Oz", "-mllvm", "-enable-machine-outliner=always")
+    small = compiled(tmp_path, "small.o", *arguments, mode="shared")
+    text = run(bindir() / "llvm-nm", "--numeric-sort", "--defined-only", small, cwd=tmp_path).out.decode()
+    names = [line.split()[2] for line in text.splitlines() if line.split()[1] in "tT"]
+    outlined = [name.startswith("OUTLINED_FUNCTION_") for name in names]
+    assert any(outlined)
+    assert outlined == sorted(outlined)
+
+
+def entries(path: Path) -> int:
+    """The entries of functions in an object's unwind table."""
+    with path.open("rb") as file:
+        found = ELFFile(file).get_dwarf_info(relocate_dwarf_sections=False).EH_CFI_entries()
+        return sum(isinstance(entry, FDE) for entry in found)
+
+
+def test_full_links_share_entries_and_drop_what_is_unused(tmp_path: Path) -> None:
+    """With a section for every function, only those that link-time optimization keeps share one."""
+    text = "".join(
+        f"void use(void *); void unused{i}(void) {{ int a[{i + 9}]; use(a); }}\n"
+        "__attribute__((noinline)) "
+        f"void used{i}(int n) {{ int a[{i % 3 + 9}]; use(a); if (n) use(a + n * {i + 3}); }}\n"
+        for i in range(40)
+    )
+    calls = "".join(f"used{i}(n);" for i in range(40))
+    (tmp_path / "a.c").write_text(
+        f'{text}__attribute__((visibility("default"))) void all(int n) {{ {calls} }}\n'
+    )
+    flags = (
+        "-Oz",
+        "-flto",
+        "-fuse-ld=lld",
+        "-nostdlib",
+        "-shared",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-ffunction-sections",
+    )
+    for mode in ("full", "faults", "shared"):
+        arguments = (f"--unwind={mode}", "-w", *flags, "-Wl,--gc-sections", "a.c", "-o", f"{mode}.so")
+        done = command("cc", *arguments, cwd=tmp_path)
+        assert (done.code, done.err) == (0, "")
+    found = check_unwind(str(tmp_path / "full.so"), str(tmp_path / "shared.so"))
+    assert (found.functions, found.differences, found.dropped) == (41, (), 0)
+    assert entries(tmp_path / "faults.so") == 41
+    assert entries(tmp_path / "shared.so") == 3  # 32 and 8 functions, and the one that is exported
+    assert found.sizes[1] < 0.2 * found.sizes[0]
+
+
+def test_functions_that_cannot_move_keep_an_entry_of_their_own(tmp_path: Path) -> None:
+    """Those in sections that the user has named, and those that the linker may drop alone."""
+    text = "".join(
+        f"void use(void *); void f{i}(void) {{ int a[9]; use(a); }}\n"
+        f'__attribute__((section(".mine"))) void g{i}(void) {{ int a[9]; use(a); }}\n'
+        for i in range(4)
+    )
+    (tmp_path / "a.c").write_text(text)
+    counts = []
+    for more in ((), ("-ffunction-sections",)):
+        done = command("cc", "--unwind=shared", "-Oz", *more, "-c", "a.c", "-o", "a.o", cwd=tmp_path)
+        assert (done.code, done.err) == (0, "")
+        counts.append(entries(tmp_path / "a.o"))
+    assert counts == [5, 8]
+
+
+def test_a_policy_or_decision_file_says_how_many_share(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text(
+        "".join(f"void use(int); void f{i}(void) {{ use({i}); use(1); }}\n" for i in range(12))
+    )
+    for share, expected in ((4, 3), (1, 12), (12, 1)):
+        lines = ["passpilot decisions 1", "unit a.c", "option unwind=shared", f"option unwind-share={share}"]
+        (tmp_path / "a.decisions").write_text("\n".join(lines) + "\n")
+        done = command("cc", "--decisions=a.decisions", "-Oz", "-c", "a.c", "-o", "a.o", cwd=tmp_path)
+        assert (done.code, done.err) == (0, "")
+        assert entries(tmp_path / "a.o") == expected
+
+
+def test_text_has_an_entry_for_every_function(tmp_path: Path) -> None:
+    directives = []
+    for mode in ("faults", "shared"):
+        text = compiled(tmp_path, f"{mode}.s", *language("-Oz", "-S"), mode=mode).read_text()
+        directives.append([line for line in text.splitlines() if ".cfi_" in line])
+    assert directives[0] == directives[1]
 
 
 def test_a_link_with_tables_of_its_own_has_no_cache(tmp_path: Path) -> None:
@@ -224,7 +338,9 @@ def test_wrong_modes_are_refused(tmp_path: Path) -> None:
     bitcode = compiled(tmp_path, "frames.bc", *language("-Oz", "-emit-llvm"))
     done = command("cc", "--unwind=some", "-c", "frames.cpp", cwd=tmp_path)
     assert done.code == 2
-    assert "cc: --unwind: expected full or faults or calls or exceptions or none, got some" in done.err
+    assert (
+        "cc: --unwind: expected full or faults or shared or calls or exceptions or none, got some" in done.err
+    )
     llc = (str(bindir() / "llc"), f"-load={llvm_plugin()}", str(bitcode), "-o", str(tmp_path / "x.s"))
     for flags, mode, name in (
         (["-passpilot-unwind=some"], "", "-passpilot-unwind"),
@@ -234,7 +350,7 @@ def test_wrong_modes_are_refused(tmp_path: Path) -> None:
             [*llc, *flags], capture_output=True, text=True, env=environment(mode), check=False, timeout=60
         )
         assert refused.returncode == 1
-        expected = f"{name}: expected full, faults, calls, exceptions or none, got 'some'"
+        expected = f"{name}: expected full, faults, shared, calls, exceptions or none, got 'some'"
         assert expected in refused.stderr
     done = command("llc", "-unwind=some", str(bitcode), cwd=tmp_path)
     assert done.code == 2

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+from bisect import bisect_left
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,7 +18,8 @@ from tests.plugin.exception_programs import exception_program
 from tests.plugin.unwind_programs import environment
 
 LEVELS: Final = ("-O0", "-O1", "-O2", "-O3", "-Os", "-Oz")
-MODES: Final = ("faults", "faults", "calls", "exceptions")
+MODES: Final = ("faults", "shared", "calls", "exceptions")
+LTO: Final = ("-flto", "-fuse-ld=lld")
 PATIENCE: Final = 600.0
 CLANG: Final = str(bindir() / "clang++")
 
@@ -83,7 +86,7 @@ def outputs(
     Passpilot's compiler or stock clang with the plugin writes the latter.
     """
     kind = MACHINES[machine]
-    flags = ("-w", "-pthread", *kind.flags, *flags, *(["-DCRASH=1"] if mode == "faults" else []))
+    flags = ("-w", "-pthread", *kind.flags, *flags, *(["-DCRASH=1"] if mode in ("faults", "shared") else []))
     ours = (
         [CLANG, f"-fpass-plugin={llvm_plugin()}"] if plugin else [str(PASSPILOT), "c++", f"--unwind={mode}"]
     )
@@ -92,7 +95,21 @@ def outputs(
         used = environment(mode if plugin and name == "small" else "")
         _done([*compiler, *flags, "a.cpp", "-o", name], folder, used)
         found.append(_done([*kind.emulator, f"./{name}"], folder, dict(os.environ)))
+    if mode == "shared":
+        found = [
+            _named(output, folder / name) for output, name in zip(found, ("stock", "small"), strict=True)
+        ]
     return found[0], found[1]
+
+
+def _named(output: bytes, program: Path) -> bytes:
+    """An output with the names of functions in its backtraces: where they are depends on their order."""
+    nm = [str(bindir() / "llvm-nm"), "--defined-only", "--numeric-sort", str(program)]
+    lines = [line.split() for line in _done(nm, program.parent, dict(os.environ)).splitlines()]
+    places = [int(line[0], 16) for line in lines if line[1] in b"tTwW"]
+    names = [line[2] for line in lines if line[1] in b"tTwW"]
+    main = places[names.index(b"main")]
+    return re.sub(rb"@(-?\d+)", lambda at: names[bisect_left(places, main + int(at[1])) - 1], output)
 
 
 def _done(command: list[str], folder: Path, environment: dict[str, str]) -> bytes:
@@ -109,4 +126,5 @@ def compared(seed: int, folder: Path, machine: str = "x86-64") -> tuple[bytes, b
     (folder / "a.cpp").write_text(exception_program(seed))
     more = MACHINES[machine].more
     flags = (LEVELS[seed % len(LEVELS)], *more[seed // 2 % len(more)])
+    flags += LTO if MODES[seed % len(MODES)] == "shared" and seed % 3 and machine == "x86-64" else ()
     return outputs(folder, MODES[seed % len(MODES)], *flags, machine=machine, plugin=seed % 3 == 0)

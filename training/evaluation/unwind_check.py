@@ -11,9 +11,10 @@ import re
 import shutil
 import subprocess
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from passpilot.plugin import _core
@@ -50,6 +51,9 @@ _X86_PLAIN: Final = re.compile(r"(lea|nop|j|prefetch|endbr|loop)")
 _OTHER_CALL: Final = {"AArch64": r"blr?(a[ab]z?)?$", "RISC-V": r"(c\.)?jalr?$", "ARM": r"blx?(\.w)?$"}
 _OTHER_FAULT: Final = re.compile(r"(svc|brk|udf|hlt|ecall|ebreak|unimp|bkpt)")
 _OTHER_MEMORY: Final = re.compile(r"\[(?!sp)|\((?!sp)")
+
+
+_NUMBER: Final = re.compile(r"-?0x[0-9a-f]+")
 
 
 class UnwindDifference(NamedTuple):
@@ -137,16 +141,20 @@ def check_unwind(first: str, second: str, *, at: str = "faults", fewer_entries: 
     with needs("unwind", "unwind check"):
         from elftools.elf.elffile import ELFFile  # noqa: F401
     files = _ElfTable(first), _ElfTable(second)
-    code = files[0].instructions()
-    _check_same(files, code)
     tables = files[0].entries(), files[1].entries()
-    calls = faults = 0
+    starts = {(key, entry.start) for key, table in tables[0].items() for entry in table}
+    calls = faults = dropped = 0
     differences = []
-    for place in code:
+    for place, other in _pairs(*files):
         kind = _kind(files[0].machine, place)
+        begins = (place.section, place.offset) in starts
+        if not begins and (not kind or (kind == "fault" and at == "calls")):
+            continue
+        places = zip(tables, (place, other), strict=True)
+        rows = [_row_at(table.get(there.section, ()), there.offset) for table, there in places]
+        dropped += begins and rows[1] is None
         if not kind or (kind == "fault" and at == "calls"):
             continue
-        rows = [_row_at(table.get(place.section, ()), place.offset) for table in tables]
         if rows[0] is None and rows[1] is None:
             continue
         calls += kind == "call"
@@ -157,9 +165,8 @@ def check_unwind(first: str, second: str, *, at: str = "faults", fewer_entries: 
             differences.append(
                 UnwindDifference(place.section[0], place.offset, place.function, text, texts[0], texts[1])
             )
-    counts = [sum(map(len, table.values())) for table in tables]
     sizes = files[0].table_size, files[1].table_size
-    return UnwindCheck(counts[0], calls, faults, counts[0] - counts[1], sizes, tuple(differences))
+    return UnwindCheck(len(starts), calls, faults, dropped, sizes, tuple(differences))
 
 
 def _kind(machine: str, place: _Instruction) -> str:
@@ -182,22 +189,50 @@ def _kind(machine: str, place: _Instruction) -> str:
     return "fault" if memory or _X86_FAULT.match(name) else ""
 
 
-def _check_same(files: tuple[_ElfTable, _ElfTable], code: Sequence[_Instruction]) -> None:
-    """Make sure that two files have the same code."""
-    first, second = files
-    hint = "compile both with the same compiler and flags"
-    if first.is_object:
-        for section, data in first.code.items():
-            if second.code.get(section) != data:
-                raise InputError(
-                    f"unwind check: expected the code of {first.path} in {section[0]} of "
-                    f"{second.path}, got other code; {hint}"
-                )
-        return
-    if [place[:4] for place in code] != [place[:4] for place in second.instructions()]:
-        raise InputError(
-            f"unwind check: expected the instructions of {first.path} in {second.path}, got others; {hint}"
-        )
+def _pairs(first: _ElfTable, second: _ElfTable) -> Iterable[tuple[_Instruction, _Instruction]]:
+    """The instructions of two files with the same code, whose functions may be in another order.
+
+    Raises:
+        InputError: their code differs.
+    """
+    codes = list(first.instructions()), list(second.instructions())
+    ordered = [[place[:4] for place in code] for code in codes]
+    if ordered[0] == ordered[1] and (not first.is_object or first.code == second.code):
+        return zip(*codes, strict=True)
+    bodies = [_functions(file, code) for file, code in zip((first, second), codes, strict=True)]
+    pairs: list[tuple[_Instruction, _Instruction]] = []
+    for names, text, places in bodies[0]:
+        found = [body for body in bodies[1] if body.text == text and body.names & names]
+        if not found:
+            raise InputError(
+                f"unwind check: expected the instructions of {places[0].function} as in {first.path} in "
+                f"{second.path}, got others; compile both with the same compiler and flags"
+            )
+        body = found[0]
+        if len(found) > 1:  # functions of several units, with the same name and the same code
+            bodies[1].remove(body)
+        pairs += zip(places, body.places, strict=True)
+    return pairs
+
+
+class _FunctionBody(NamedTuple):
+    names: set[str]
+    text: str
+    """Its instructions without numbers, which depend on where it is."""
+    places: list[_Instruction]
+
+
+def _functions(file: _ElfTable, code: Iterable[_Instruction]) -> list[_FunctionBody]:
+    symbols = file.symbols()
+    bodies: list[_FunctionBody] = []
+    for (section, function), group in groupby(code, lambda place: (place.section, place.function)):
+        places = list(group)
+        names, size = symbols.get((section, places[0].offset), (set(), 0))
+        if size:  # what follows is padding
+            places = [place for place in places if place.offset < places[0].offset + size]
+        text = "\n".join(f"{place.mnemonic} {_NUMBER.sub('', place.operands)}" for place in places)
+        bodies.append(_FunctionBody({function, *names}, text, places))
+    return bodies
 
 
 def _row_at(entries: Sequence[_TableEntry], offset: int) -> _UnwindRow | None:
@@ -251,6 +286,18 @@ class _ElfTable:
             if is_code and section.data_size:
                 number = seen[section.name] = seen.get(section.name, -1) + 1
                 self.sections[index] = ((section.name, number), section)
+
+    def symbols(self) -> Mapping[tuple[tuple[str, int], int], tuple[set[str], int]]:
+        """The names at each place in executable sections, and the size of what they name."""
+        found: dict[tuple[tuple[str, int], int], tuple[set[str], int]] = {}
+        table: Any = self.elf.get_section_by_name(".symtab")
+        for symbol in table.iter_symbols() if table else ():
+            if symbol["st_shndx"] in self.sections:
+                key, section = self.sections[symbol["st_shndx"]]
+                place = key, symbol["st_value"] - section["sh_addr"]
+                names, size = found.get(place, (set(), 0))
+                found[place] = names | {symbol.name}, max(size, symbol["st_size"])
+        return found
 
     @property
     def code(self) -> dict[tuple[str, int], bytes]:

@@ -5,6 +5,7 @@
 #include "setup.h"
 
 #include "../llvm/tool.h"
+#include "../llvm/unwind_tables.h"
 #include "errors.h"
 
 #include "llvm/ADT/Statistic.h"
@@ -74,6 +75,7 @@ void initializeLLVM() {
     initializeInstCombine(Registry);
     initializeTarget(Registry);
     initializeCodeGen(Registry);
+    registerUnwindTables();
   });
 }
 

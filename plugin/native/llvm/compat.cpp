@@ -5,8 +5,11 @@
 #include "compat.h"
 
 #include "version.h"
+#include "llvm/CodeGen/AsmPrinter.h"
 #include "llvm/CodeGen/RegAllocRegistry.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/IR/LegacyPassManagers.h"
+#include "llvm/MC/MCStreamer.h"
 
 #if LLVM_VERSION_MAJOR != PASSPILOT_LLVM_MAJOR
 #error "passpilot is written for another LLVM; check compat.h against this one"
@@ -47,6 +50,17 @@ struct ModuleAnalyses {
   friend Type member(ModuleAnalyses);
 };
 
+struct FrameInfos {
+  using Type = std::vector<MCDwarfFrameInfo> MCStreamer::*;
+  friend Type member(FrameInfos);
+};
+struct ManagedPasses {
+  using Type = SmallVector<Pass *, 16> PMDataManager::*;
+  friend Type member(ManagedPasses);
+};
+
+template struct Open<FrameInfos, &MCStreamer::DwarfFrameInfos>;
+template struct Open<ManagedPasses, &PMDataManager::PassVector>;
 template struct Open<FunctionDelegate, &MachineFunction::TheDelegate>;
 template struct Open<RegisterDelegates, &MachineRegisterInfo::TheDelegates>;
 template struct Open<Instrumentation, &PassBuilder::PIC>;
@@ -90,6 +104,24 @@ PassInstrumentationCallbacks *&instrumentationOf(PassBuilder &PB) {
 
 const std::optional<PGOOptions> &profileOf(const PassBuilder &PB) {
   return PB.*member(Profile());
+}
+
+std::vector<MCDwarfFrameInfo> &framesOf(MCStreamer &S) {
+  return S.*member(FrameInfos());
+}
+
+static AsmPrinter *printerIn(PMDataManager &Manager) {
+  for (Pass *P : Manager.*member(ManagedPasses())) {
+    PMDataManager *Inner = P->getAsPMDataManager();
+    if (AsmPrinter *Found =
+            Inner ? printerIn(*Inner) : dynamic_cast<AsmPrinter *>(P))
+      return Found;
+  }
+  return nullptr;
+}
+
+AsmPrinter *printerBehind(const Pass &P) {
+  return printerIn(P.getResolver()->getPMDataManager());
 }
 
 std::unique_ptr<PassBuilder> parserOf(const PassBuilder &PB) {

@@ -26,6 +26,13 @@
 #include <optional>
 #include <vector>
 
+namespace llvm {
+class AsmPrinter;
+class MCStreamer;
+class Pass;
+struct MCDwarfFrameInfo;
+} // namespace llvm
+
 namespace passpilot {
 
 /// LLVM's option \p Name; null if there is none of type T, which is bool,
@@ -66,6 +73,11 @@ const std::optional<llvm::PGOOptions> &profileOf(const llvm::PassBuilder &PB);
 /// A copy of \p PB that parses pipelines when \p PB may be gone. It has no
 /// callbacks for analyses of modules: ours would own the owner of the copy.
 std::unique_ptr<llvm::PassBuilder> parserOf(const llvm::PassBuilder &PB);
+
+/// The unwind tables' entries so far; those that are finished may be changed.
+std::vector<llvm::MCDwarfFrameInfo> &framesOf(llvm::MCStreamer &S);
+/// The printer behind \p P, a pass of modules; null if there is none.
+llvm::AsmPrinter *printerBehind(const llvm::Pass &P);
 
 // The members of LLVM's two providers of release-mode advisors, as in
 // MLRegAllocEvictAdvisor.cpp and MLRegAllocPriorityAdvisor.cpp.

@@ -197,7 +197,7 @@ std::string lateOption(const OptionTexts &Added, const OptionTexts &Wanted) {
   std::lock_guard<std::mutex> Lock(G.Mutex);
   for (const GatedOption &O : G.Options)
     if (const auto Value = valueIn(Wanted, O.Name);
-        choosesPasses(O.Name) && !O.isUsers() &&
+        (choosesPasses(O.Name) || Value == "shared") && !O.isUsers() &&
         Value != valueIn(Added, O.Name))
       return O.textOf(Value);
   return "";

@@ -11,6 +11,7 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace passpilot {
@@ -30,6 +31,11 @@ public:
   /// The directives that turn \p Written into this row.
   std::vector<llvm::MCCFIInstruction> after(const UnwindRow &Written) const;
 
+  /// An order in which equal rows are neighbours.
+  bool operator<(const UnwindRow &R) const {
+    return std::tie(F, ArgsSize) < std::tie(R.F, R.ArgsSize);
+  }
+
 private:
   /// Where a register's value is. Equal rules are equal in all members.
   struct Rule {
@@ -37,10 +43,9 @@ private:
     int64_t Offset = 0;
     unsigned Register = 0;  ///< that holds the value
     std::string Expression; ///< the bytes of a whole directive
-    bool operator==(const Rule &R) const {
-      return Kind == R.Kind && Offset == R.Offset && Register == R.Register &&
-             Expression == R.Expression;
-    }
+    auto key() const { return std::tie(Kind, Offset, Register, Expression); }
+    bool operator==(const Rule &R) const { return key() == R.key(); }
+    bool operator<(const Rule &R) const { return key() < R.key(); }
   };
   /// What remembered states keep.
   struct Frame {
@@ -49,6 +54,10 @@ private:
     std::string Expression; ///< in place of both, unless empty
     std::map<unsigned, Rule> Saved;
     bool Signed = false; ///< the return address, on AArch64
+    auto key() const {
+      return std::tie(Saved, Register, Offset, Expression, Signed);
+    }
+    bool operator<(const Frame &R) const { return key() < R.key(); }
   };
 
   Frame F;

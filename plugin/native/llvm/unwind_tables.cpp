@@ -2,17 +2,13 @@
 
 #include "unwind_tables.h"
 
-#include "unwind_row.h"
+#include "shared_entries.h"
+#include "table_writer.h"
 
-#include "llvm/CodeGen/MachineFrameInfo.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
-#include "llvm/CodeGen/MachineInstrBuilder.h"
-#include "llvm/CodeGen/TargetFrameLowering.h"
-#include "llvm/CodeGen/TargetInstrInfo.h"
-#include "llvm/CodeGen/TargetLowering.h"
 #include "llvm/CodeGen/TargetPassConfig.h"
-#include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/EHPersonalities.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCAsmInfo.h"
 #include "llvm/PassRegistry.h"
@@ -26,7 +22,7 @@ namespace passpilot {
 
 namespace {
 
-enum class Mode { Full, Faults, Calls, Exceptions, None };
+enum class Mode { Full, Faults, Shared, Calls, Exceptions, None };
 
 cl::opt<Mode> Wanted(
     StringRef(UnwindName), cl::desc("Where unwind tables are exact"),
@@ -34,6 +30,8 @@ cl::opt<Mode> Wanted(
     cl::values(
         clEnumValN(Mode::Full, "full", "everywhere, as LLVM writes them"),
         clEnumValN(Mode::Faults, "faults", "at calls and at what can fault"),
+        clEnumValN(Mode::Shared, "shared",
+                   "as faults, and neighbours share an entry"),
         clEnumValN(Mode::Calls, "calls", "at calls"),
         clEnumValN(Mode::Exceptions, "exceptions",
                    "at calls; none for functions that no exception passes"),
@@ -64,140 +62,6 @@ bool hasTables(const TargetMachine &TM) {
              ExceptionHandling::DwarfCFI;
 }
 
-/// One function's directives: all are removed, and the rows that they describe
-/// are written again where the program can stop.
-class TableWriter {
-public:
-  TableWriter(MachineFunction &MF, Mode Exact)
-      : MF(MF), Exact(Exact), TII(*MF.getSubtarget().getInstrInfo()),
-        TRI(*MF.getSubtarget().getRegisterInfo()),
-        SP(MF.getSubtarget()
-               .getTargetLowering()
-               ->getStackPointerRegisterToSaveRestore()),
-        IsX86(MF.getTarget().getTargetTriple().isX86()),
-        Initial(MF.getTarget().getMCAsmInfo()->getInitialFrameState()) {}
-
-  /// Returns whether the function has changed: it does not if there is a
-  /// directive that no row can hold, or one of inline assembly.
-  bool run() {
-    if (!follow())
-      return false;
-    for (auto &[Stop, Directives] : Places)
-      for (const MCCFIInstruction &D : Directives)
-        BuildMI(*Stop->getParent(), Stop, DebugLoc(),
-                TII.get(TargetOpcode::CFI_INSTRUCTION))
-            .addCFIIndex(MF.addFrameInst(D));
-    for (MachineInstr *Old : Replaced)
-      Old->eraseFromParent();
-    return !Replaced.empty();
-  }
-
-private:
-  MachineFunction &MF;
-  const Mode Exact;
-  const TargetInstrInfo &TII;
-  const TargetRegisterInfo &TRI;
-  const Register SP;
-  const bool IsX86;
-  const UnwindRow Initial;
-  /// Instructions where the program can stop, and the directives before them.
-  std::vector<std::pair<MachineInstr *, std::vector<MCCFIInstruction>>> Places;
-  std::vector<MachineInstr *> Replaced;
-
-  /// Finds the places. Returns false to leave the function alone.
-  bool follow() {
-    UnwindRow True = Initial, Written = Initial;
-    bool Same = true;
-    for (MachineBasicBlock &Block : MF) {
-      if (Block.isBeginSection()) { // has an entry of its own
-        True = Written = Initial;
-        Same = true;
-      }
-      for (MachineInstr &I : Block.instrs()) {
-        if (I.isCFIInstruction()) {
-          const unsigned Index = I.getOperand(0).getCFIIndex();
-          if (I.isBundled() ||
-              !True.apply(MF.getFrameInstructions()[Index], Initial))
-            return false;
-          Replaced.push_back(&I);
-          Same = false;
-        } else if (I.isInlineAsm() && hasDirectives(I)) {
-          return false;
-        } else if (!Same && !I.isBundledWithPred() && stops(I)) {
-          if (auto Directives = True.after(Written); !Directives.empty())
-            Places.emplace_back(&I, std::move(Directives));
-          Written = True;
-          Same = true;
-        }
-      }
-    }
-    return true;
-  }
-
-  static bool hasDirectives(const MachineInstr &I) {
-    return StringRef(I.getOperand(InlineAsm::MIOp_AsmString).getSymbolName())
-        .contains(".cfi_");
-  }
-
-  /// Whether an unwinder can find the program at \p I.
-  bool stops(const MachineInstr &I) const {
-    if (I.isMetaInstruction())
-      return false;
-    if (I.isInlineAsm() || I.isBundle() || isTraced(I))
-      return true;
-    if (I.isReturn())
-      return I.isCall() && Exact == Mode::Faults && canFault(I); // tail calls
-    return I.isCall() || becomesSeveral(I) ||
-           (Exact == Mode::Faults && canFault(I));
-  }
-
-  /// Whether XRay may put a call in front of a return or a tail call.
-  static bool isTraced(const MachineInstr &I) {
-    return I.getOpcode() == TargetOpcode::PATCHABLE_RET ||
-           I.getOpcode() == TargetOpcode::PATCHABLE_TAIL_CALL;
-  }
-
-  /// Whether the printer may write several instructions, and calls: X86's
-  /// pseudo instructions have the encoding 0, as the address of a thread's
-  /// variable, which has none of the flags asked here.
-  bool becomesSeveral(const MachineInstr &I) const {
-    constexpr uint64_t Encoding = 0x7f;
-    return (I.isPseudo() &&
-            (I.mayLoadOrStore() || I.hasUnmodeledSideEffects())) ||
-           (IsX86 && !(I.getDesc().TSFlags & Encoding));
-  }
-
-  bool canFault(const MachineInstr &I) const {
-    const bool Uses = I.mayLoadOrStore() || I.hasUnmodeledSideEffects();
-    if (!Uses)
-      return I.mayRaiseFPException();
-    if (IsX86) // pushes and pops touch only the stack
-      return hasMemoryOperand(I) || !I.modifiesRegister(SP, &TRI);
-    return !(I.getFlag(MachineInstr::FrameSetup) ||
-             I.getFlag(MachineInstr::FrameDestroy)) ||
-           probes(I);
-  }
-
-  static bool hasMemoryOperand(const MachineInstr &I) {
-    return any_of(I.getDesc().operands(), [](const MCOperandInfo &O) {
-      return O.OperandType == MCOI::OPERAND_MEMORY;
-    });
-  }
-
-  /// Whether an instruction of a prologue or epilogue touches the stack for
-  /// other reasons than to save and restore registers.
-  bool probes(const MachineInstr &I) const {
-    if (!I.mayLoadOrStore() || I.modifiesRegister(SP, &TRI))
-      return false;
-    return !I.readsRegister(SP, &TRI) ||
-           none_of(MF.getFrameInfo().getCalleeSavedInfo(),
-                   [&](const CalleeSavedInfo &C) {
-                     return I.readsRegister(C.getReg(), &TRI) ||
-                            I.modifiesRegister(C.getReg(), &TRI);
-                   });
-  }
-};
-
 class UnwindTables final : public MachineFunctionPass {
 public:
   static char ID;
@@ -222,7 +86,10 @@ public:
       dropEntry(F, M);
     // Without an entry, the directives are for .debug_frame, which is not
     // loaded.
-    return F.needsUnwindTableEntry() && TableWriter(MF, M).run();
+    if (!F.needsUnwindTableEntry())
+      return false;
+    TableWriter Writer(MF, M <= Mode::Shared);
+    return Writer.follow(Writer.Initial) && Writer.write();
   }
 
 private:
@@ -253,16 +120,30 @@ char UnwindTables::ID = 0;
 
 const RegisterPass<UnwindTables> Registered("unwind-tables", "Unwind Tables");
 
-const RegisterTargetPassConfigCallback
-    Behind([](TargetMachine &TM, PassManagerBase &, TargetPassConfig *C) {
-      const char *Last = lastPass(TM.getTargetTriple());
-      const PassInfo *Info =
-          Last ? PassRegistry::getPassRegistry()->getPassInfo(StringRef(Last))
-               : nullptr;
-      if (Info)
-        C->insertPass(Info->getTypeInfo(), &UnwindTables::ID);
-    });
+void insert(TargetMachine &TM, PassManagerBase &, TargetPassConfig *C) {
+  const char *Last = lastPass(TM.getTargetTriple());
+  const PassInfo *Info =
+      Last ? PassRegistry::getPassRegistry()->getPassInfo(StringRef(Last))
+           : nullptr;
+  if (!Info)
+    return;
+  C->insertPass(Info->getTypeInfo(), &UnwindTables::ID);
+  if (Wanted == Mode::Shared && hasTables(TM))
+    C->insertPass(&UnwindTables::ID, &SharedEntriesID);
+}
 
 } // namespace
+
+bool sharesEntry(const MachineFunction &MF) {
+  const Function &F = MF.getFunction();
+  return modeOf(F) == Mode::Shared && !F.hasFnAttribute(Attribute::Naked) &&
+         F.needsUnwindTableEntry() && MF.getLandingPads().empty() &&
+         (!F.hasPersonalityFn() ||
+          isNoOpWithoutInvoke(classifyEHPersonality(F.getPersonalityFn())));
+}
+
+void registerUnwindTables() {
+  static const RegisterTargetPassConfigCallback Callback(insert);
+}
 
 } // namespace passpilot

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Smaller unwind tables (.eh_frame): rows only where a program can stop. A
-// machine pass behind all that move code; it changes no instruction. Loading
-// this library makes it a part of every code generation; LLVM's option -unwind
-// turns it on, and a function's attribute "unwind" wins over the option.
+// machine pass behind all that move code; it changes no instruction. LLVM's
+// option -unwind turns it on, and a function's attribute "unwind" wins over the
+// option.
 
 #ifndef PASSPILOT_LLVM_UNWIND_TABLES_H
 #define PASSPILOT_LLVM_UNWIND_TABLES_H
@@ -12,6 +12,10 @@ namespace passpilot {
 
 /// The option and the attribute; ../runtime/permitted.h knows the values.
 inline constexpr const char *UnwindName = "unwind";
+
+/// Makes the pass a part of every code generation. Call this behind what sets
+/// the option when passes are added.
+void registerUnwindTables();
 
 } // namespace passpilot
 

@@ -29,6 +29,7 @@ constexpr std::string_view Options[] = {
     "regalloc-eviction-max-interference-cutoff",
     "tail-merge-size",
     "unwind",
+    "unwind-share",
 };
 
 // Not here: what prints, instruments, changes what a program does (iroutliner),
@@ -199,8 +200,8 @@ void permitPass(std::string Name) {
 }
 
 bool isUnwindMode(std::string_view Text) {
-  static constexpr std::string_view Modes[] = {"full", "faults", "calls",
-                                               "exceptions", "none"};
+  static constexpr std::string_view Modes[] = {"full",  "faults",     "shared",
+                                               "calls", "exceptions", "none"};
   return contains(Modes, Text);
 }
 

@@ -5,6 +5,7 @@
 
 #include "../llvm/llvm_options.h"
 #include "../llvm/register_allocation.h"
+#include "../llvm/unwind_tables.h"
 #include "../loaded/python.h"
 #include "../loaded/refusal.h"
 #include "flags.h"
@@ -261,6 +262,7 @@ void advise(TargetMachine &, PassManagerBase &PM, TargetPassConfig *) {
 
 void registerCodeGeneration() {
   static const RegisterTargetPassConfigCallback Callback(advise);
+  registerUnwindTables();
 }
 
 } // namespace passpilot

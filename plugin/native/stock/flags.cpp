@@ -76,8 +76,8 @@ Option Policy("policy", "@NAME",
               "Compile with a policy: its models, its pipeline and its options "
               "of LLVM's");
 Option Unwind("unwind", "MODE",
-              "Write unwind tables that are exact at MODE: faults, calls, "
-              "exceptions, none or full");
+              "Write unwind tables that are exact at MODE: faults, "
+              "shared, calls, exceptions, none or full");
 
 std::pair<std::string, std::string> halves(StringRef Text) {
   const auto [Name, Value] = Text.split('=');
