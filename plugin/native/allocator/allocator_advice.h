@@ -3,8 +3,7 @@
 // Asks the runners of the allocator's four points: fills their tensors, and
 // checks by masks what is legal. Without a runner the default decides.
 
-#ifndef PASSPILOT_ALLOCATOR_ALLOCATOR_ADVICE_H
-#define PASSPILOT_ALLOCATOR_ALLOCATOR_ADVICE_H
+#pragma once
 
 #include "../llvm/allocator_points.h"
 #include "../llvm/register_allocation.h"
@@ -80,5 +79,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // The pass that -regalloc=advised names. Loading this library makes it known to
 // LLVM; LLVM's greedy allocator runs behind it, for functions that it leaves.
 
-#ifndef PASSPILOT_ALLOCATOR_ALLOCATOR_PASS_H
-#define PASSPILOT_ALLOCATOR_ALLOCATOR_PASS_H
+#pragma once
 
 namespace passpilot {
 
@@ -13,5 +12,3 @@ namespace passpilot {
 void useChosenAllocator();
 
 } // namespace passpilot
-
-#endif

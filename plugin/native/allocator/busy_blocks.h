@@ -2,8 +2,7 @@
 //
 // Where a physical register is taken while a live range is live.
 
-#ifndef PASSPILOT_ALLOCATOR_BUSY_BLOCKS_H
-#define PASSPILOT_ALLOCATOR_BUSY_BLOCKS_H
+#pragma once
 
 #include "live_blocks.h"
 #include "llvm/ADT/BitVector.h"
@@ -54,5 +53,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // What the advised allocator does where no runner decides.
 
-#ifndef PASSPILOT_ALLOCATOR_DEFAULT_CHOICE_H
-#define PASSPILOT_ALLOCATOR_DEFAULT_CHOICE_H
+#pragma once
 
 #include "allocator_advice.h"
 
@@ -25,5 +24,3 @@ std::optional<size_t> hintWorthEvicting(const RangeChoices &C);
 void recolourForHints(FunctionAllocation &F);
 
 } // namespace passpilot
-
-#endif

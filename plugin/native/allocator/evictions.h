@@ -2,8 +2,7 @@
 //
 // Which live ranges may be evicted from a register, and what that costs.
 
-#ifndef PASSPILOT_ALLOCATOR_EVICTIONS_H
-#define PASSPILOT_ALLOCATOR_EVICTIONS_H
+#pragma once
 
 #include "../llvm/function_allocation.h"
 #include "range_record.h"
@@ -51,5 +50,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -5,8 +5,7 @@
 // let it wait. AllocatorAdvice decides; the defaults are those of LLVM's greedy
 // allocator, without its last-chance recolouring.
 
-#ifndef PASSPILOT_ALLOCATOR_FUNCTION_ALLOCATOR_H
-#define PASSPILOT_ALLOCATOR_FUNCTION_ALLOCATOR_H
+#pragma once
 
 #include "allocator_advice.h"
 #include "waiting_ranges.h"
@@ -75,5 +74,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // The blocks of a function, and those in which a live range is live, with what
 // it does there.
 
-#ifndef PASSPILOT_ALLOCATOR_LIVE_BLOCKS_H
-#define PASSPILOT_ALLOCATOR_LIVE_BLOCKS_H
+#pragma once
 
 #include "../llvm/function_allocation.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -145,5 +144,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

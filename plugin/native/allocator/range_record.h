@@ -2,8 +2,7 @@
 //
 // What the advised allocator remembers of every live range.
 
-#ifndef PASSPILOT_ALLOCATOR_RANGE_RECORD_H
-#define PASSPILOT_ALLOCATOR_RANGE_RECORD_H
+#pragma once
 
 #include "llvm/CodeGen/Register.h"
 
@@ -44,5 +43,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Finds the copies between a region of a split and the rest.
 
-#ifndef PASSPILOT_ALLOCATOR_REGION_BORDER_H
-#define PASSPILOT_ALLOCATOR_REGION_BORDER_H
+#pragma once
 
 #include "busy_blocks.h"
 #include "split_region.h"
@@ -56,5 +55,3 @@ bool closeGap(SplitRegion &R, const LiveBlocks &Live, unsigned Index,
               size_t First, size_t Last);
 
 } // namespace passpilot
-
-#endif

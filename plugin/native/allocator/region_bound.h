@@ -4,8 +4,7 @@
 // accesses and those beside them, which are few among the blocks in which a
 // long range is live.
 
-#ifndef PASSPILOT_ALLOCATOR_REGION_BOUND_H
-#define PASSPILOT_ALLOCATOR_REGION_BOUND_H
+#pragma once
 
 #include "live_blocks.h"
 #include "llvm/ADT/BitVector.h"
@@ -47,5 +46,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Finds the regions at which a live range can be split.
 
-#ifndef PASSPILOT_ALLOCATOR_REGION_FINDER_H
-#define PASSPILOT_ALLOCATOR_REGION_FINDER_H
+#pragma once
 
 #include "region_border.h"
 #include "region_growth.h"
@@ -51,5 +50,3 @@ private:
 double promise(const SplitRegion &R, const LiveBlocks &Live);
 
 } // namespace passpilot
-
-#endif

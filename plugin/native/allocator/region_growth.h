@@ -3,8 +3,7 @@
 // Which blocks of a live range should share a register that is taken in some of
 // them.
 
-#ifndef PASSPILOT_ALLOCATOR_REGION_GROWTH_H
-#define PASSPILOT_ALLOCATOR_REGION_GROWTH_H
+#pragma once
 
 #include "live_blocks.h"
 #include "llvm/ADT/BitVector.h"
@@ -47,5 +46,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

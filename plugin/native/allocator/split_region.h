@@ -3,8 +3,7 @@
 // Splits of live ranges: a region gets a register of its own, and copies
 // connect it with the rest.
 
-#ifndef PASSPILOT_ALLOCATOR_SPLIT_REGION_H
-#define PASSPILOT_ALLOCATOR_SPLIT_REGION_H
+#pragma once
 
 #include "live_blocks.h"
 #include "llvm/ADT/BitVector.h"
@@ -64,5 +63,3 @@ llvm::Register splitAt(const SplitRegion &R, const LiveBlocks &Live,
                        const FunctionAllocation &F, llvm::LiveRangeEdit &Edit);
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // The live ranges that wait for a register, in the order of LLVM's greedy
 // allocator. The first is next, unless the runner of ra-order chooses another.
 
-#ifndef PASSPILOT_ALLOCATOR_WAITING_RANGES_H
-#define PASSPILOT_ALLOCATOR_WAITING_RANGES_H
+#pragma once
 
 #include "allocator_advice.h"
 #include "llvm/ADT/DenseMap.h"
@@ -40,5 +39,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // An advice as a Python policy returns it.
 
-#ifndef PASSPILOT_BINDINGS_ADVICE_H
-#define PASSPILOT_BINDINGS_ADVICE_H
+#pragma once
 
 #include "../runtime/point.h"
 
@@ -18,5 +17,3 @@ namespace passpilot {
 bool readAdvice(PyObject *Value, const Domain &D, Advice &Answer);
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Coordinates Python's accesses to a module with its compilations.
 
-#ifndef PASSPILOT_BINDINGS_COMPILING_H
-#define PASSPILOT_BINDINGS_COMPILING_H
+#pragma once
 
 #include "../hosted/module.h"
 #include "py_advisor.h"
@@ -51,5 +50,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // The functions that bind each class; core.cpp calls them.
 
-#ifndef PASSPILOT_BINDINGS_CORE_H
-#define PASSPILOT_BINDINGS_CORE_H
+#pragma once
 
 #include "nanobind_all.h"
 
@@ -36,5 +35,3 @@ void bindCompileOptions(nb::module_ &M);
 void bindLLVM(nb::module_ &M);
 
 } // namespace passpilot
-
-#endif

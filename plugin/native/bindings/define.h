@@ -5,8 +5,7 @@
 // and lets nanobind derive the signature. A getter may also take the bound
 // object itself.
 
-#ifndef PASSPILOT_BINDINGS_DEFINE_H
-#define PASSPILOT_BINDINGS_DEFINE_H
+#pragma once
 
 #include "ir.h"
 
@@ -272,5 +271,3 @@ void defineIdentity(Class &C, Key KeyOf) {
 }
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Shows Python's garbage collector the cycles through objects that C++ holds.
 
-#ifndef PASSPILOT_BINDINGS_GC_H
-#define PASSPILOT_BINDINGS_GC_H
+#pragma once
 
 #include "nanobind_all.h"
 
@@ -34,5 +33,3 @@ inline PyType_Slot GCSlots[] = {
     {0, nullptr}};
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Integer constants as Python ints.
 
-#ifndef PASSPILOT_BINDINGS_INTEGER_H
-#define PASSPILOT_BINDINGS_INTEGER_H
+#pragma once
 
 #include "nanobind_all.h"
 
@@ -17,5 +16,3 @@ namespace passpilot {
 nb::object integerOf(const llvm::Value &V);
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Whether and when C++ may hold, take and release the GIL.
 
-#ifndef PASSPILOT_BINDINGS_INTERPRETER_H
-#define PASSPILOT_BINDINGS_INTERPRETER_H
+#pragma once
 
 #include "nanobind_all.h"
 
@@ -32,5 +31,3 @@ private:
 void endRuns();
 
 } // namespace passpilot
-
-#endif

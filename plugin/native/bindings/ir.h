@@ -8,8 +8,7 @@
 // PassAccess (hosted/access.h) around the call limits its changes.
 // GIL: everything here requires it.
 
-#ifndef PASSPILOT_BINDINGS_IR_H
-#define PASSPILOT_BINDINGS_IR_H
+#pragma once
 
 #include "../hosted/module.h"
 #include "compiling.h"
@@ -152,5 +151,3 @@ std::vector<SourceLocation> inlinedAt(const llvm::Instruction &I);
 void bindIRModule(nb::class_<HostedModule> &C);
 
 } // namespace passpilot
-
-#endif

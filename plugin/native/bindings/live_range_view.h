@@ -2,8 +2,7 @@
 //
 // Views that several binding files of the register allocator use.
 
-#ifndef PASSPILOT_BINDINGS_LIVE_RANGE_VIEW_H
-#define PASSPILOT_BINDINGS_LIVE_RANGE_VIEW_H
+#pragma once
 
 #include "../llvm/register_allocation.h"
 #include "view.h"
@@ -31,5 +30,3 @@ inline const llvm::MachineFunction &of(const MachineFunctionView &V) {
 void bindInterference(nb::class_<MachineFunctionView> &Class);
 
 } // namespace passpilot
-
-#endif

@@ -4,8 +4,7 @@
 // include this header: casters that differ between files violate the
 // one-definition rule.
 
-#ifndef PASSPILOT_BINDINGS_NANOBIND_ALL_H
-#define PASSPILOT_BINDINGS_NANOBIND_ALL_H
+#pragma once
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -57,5 +56,3 @@ template <>
 struct type_caster<std::string_view> : PassedText<std::string_view> {};
 
 } // namespace nanobind::detail
-
-#endif

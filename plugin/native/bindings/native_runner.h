@@ -2,8 +2,7 @@
 //
 // A C++ runner that Python can hold and call.
 
-#ifndef PASSPILOT_BINDINGS_NATIVE_RUNNER_H
-#define PASSPILOT_BINDINGS_NATIVE_RUNNER_H
+#pragma once
 
 #include "../runtime/runner.h"
 #include "nanobind_all.h"
@@ -19,5 +18,3 @@ struct NativeRunner {
 };
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Decisions of passes in Python.
 
-#ifndef PASSPILOT_BINDINGS_PASS_QUESTION_H
-#define PASSPILOT_BINDINGS_PASS_QUESTION_H
+#pragma once
 
 #include "py_advisor.h"
 
@@ -15,5 +14,3 @@ nb::object passSiteOf(PyAdvisor &A);
 void bindPassQuestion(nb::class_<PyAdvisor> &C);
 
 } // namespace passpilot
-
-#endif

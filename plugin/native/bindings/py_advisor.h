@@ -2,8 +2,7 @@
 //
 // An advisor that Python has configured.
 
-#ifndef PASSPILOT_BINDINGS_PY_ADVISOR_H
-#define PASSPILOT_BINDINGS_PY_ADVISOR_H
+#pragma once
 
 #include "../llvm/call_site.h"
 #include "../runtime/session.h"
@@ -78,5 +77,3 @@ bool isFatal(nb::handle Value) noexcept;
 bool isInterrupt(nb::handle Value);
 
 } // namespace passpilot
-
-#endif

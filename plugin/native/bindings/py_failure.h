@@ -3,8 +3,7 @@
 // The failure of an advisor or a pass, with the exception that Python
 // raised.
 
-#ifndef PASSPILOT_BINDINGS_PY_FAILURE_H
-#define PASSPILOT_BINDINGS_PY_FAILURE_H
+#pragma once
 
 #include "../llvm/user_pass.h"
 #include "../runtime/session.h"
@@ -36,5 +35,3 @@ std::optional<PyPassFailure> failureOf(const std::optional<PassFailure> &F,
                                        const nb::object &Exception);
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // The passes of one compilation, with the Python objects that they call.
 
-#ifndef PASSPILOT_BINDINGS_PY_PASSES_H
-#define PASSPILOT_BINDINGS_PY_PASSES_H
+#pragma once
 
 #include "../hosted/module.h"
 #include "../llvm/user_pass.h"
@@ -39,5 +38,3 @@ struct PyPasses {
 };
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // A runner that calls a Python function.
 
-#ifndef PASSPILOT_BINDINGS_PY_RUNNER_H
-#define PASSPILOT_BINDINGS_PY_RUNNER_H
+#pragma once
 
 #include "py_advisor.h"
 
@@ -15,5 +14,3 @@ std::unique_ptr<Runner>
 makePyRunner(PyAdvisor &A, std::vector<TensorSpec> Inputs, TensorSpec Output);
 
 } // namespace passpilot
-
-#endif

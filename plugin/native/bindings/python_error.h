@@ -2,8 +2,7 @@
 //
 // Raises passpilot's Python errors, and converts text for them.
 
-#ifndef PASSPILOT_BINDINGS_PYTHON_ERROR_H
-#define PASSPILOT_BINDINGS_PYTHON_ERROR_H
+#pragma once
 
 #include "nanobind_all.h"
 
@@ -25,5 +24,3 @@ void setError(const char *Name, const std::string &Text);
 std::string described(nb::handle Value);
 
 } // namespace passpilot
-
-#endif

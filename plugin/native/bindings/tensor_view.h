@@ -2,8 +2,7 @@
 //
 // Tensors as numpy arrays, and numbers as Python objects.
 
-#ifndef PASSPILOT_BINDINGS_TENSOR_VIEW_H
-#define PASSPILOT_BINDINGS_TENSOR_VIEW_H
+#pragma once
 
 #include "../runtime/tensor_spec.h"
 #include "nanobind_all.h"
@@ -19,5 +18,3 @@ nb::object viewOf(const std::shared_ptr<TensorBlock> &Block, size_t I,
 nb::object frameOf(const std::shared_ptr<TensorBlock> &Block, size_t Count);
 
 } // namespace passpilot
-
-#endif

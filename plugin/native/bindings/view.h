@@ -2,8 +2,7 @@
 //
 // Views of the compiler's state, each valid during one decision.
 
-#ifndef PASSPILOT_BINDINGS_VIEW_H
-#define PASSPILOT_BINDINGS_VIEW_H
+#pragma once
 
 #include "gc.h"
 #include "py_advisor.h"
@@ -40,5 +39,3 @@ struct View {
 };
 
 } // namespace passpilot
-
-#endif

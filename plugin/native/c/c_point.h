@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef PASSPILOT_C_C_POINT_H
-#define PASSPILOT_C_C_POINT_H
+#pragma once
 
 #include "../include/passpilot.h"
 #include "../runtime/point.h"
@@ -17,5 +16,3 @@ Point readPoint(const passpilot_point &P);
 std::string describe(const Point &P);
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // The implementation of passpilot_runner: a session with one runner, asked by a
 // foreign compiler.
 
-#ifndef PASSPILOT_C_C_RUNNER_H
-#define PASSPILOT_C_C_RUNNER_H
+#pragma once
 
 #include "../runtime/log_file.h"
 #include "c_point.h"
@@ -61,5 +60,3 @@ private:
   std::string describe(const passpilot::Failure &F) const;
   void checkDefault() const;
 };
-
-#endif

@@ -3,8 +3,7 @@
 // A runner that Python makes and answers, in a process that may not have
 // started Python before.
 
-#ifndef PASSPILOT_C_PYTHON_RUNNER_H
-#define PASSPILOT_C_PYTHON_RUNNER_H
+#pragma once
 
 #include "../loaded/python.h"
 #include "../runtime/session.h"
@@ -72,5 +71,3 @@ std::unique_ptr<PythonRunner> makePythonRunner(const std::string &Spec,
                                                Messages &Report);
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // Limits what the running pass may change in a module's IR, and notes what it
 // has changed.
 
-#ifndef PASSPILOT_HOSTED_ACCESS_H
-#define PASSPILOT_HOSTED_ACCESS_H
+#pragma once
 
 #include "module.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -56,5 +55,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

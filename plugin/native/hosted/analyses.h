@@ -5,8 +5,7 @@
 // Changes through the HostedModule invalidate them, so that no answer is
 // outdated.
 
-#ifndef PASSPILOT_HOSTED_ANALYSES_H
-#define PASSPILOT_HOSTED_ANALYSES_H
+#pragma once
 
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/InlineCost.h"
@@ -61,5 +60,3 @@ std::map<std::string, int64_t> propertiesOf(HostedModule &H, llvm::Function &F);
 llvm::InlineCost inlineCostOf(HostedModule &H, llvm::CallBase &CB);
 
 } // namespace passpilot
-
-#endif

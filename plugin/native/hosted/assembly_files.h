@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef PASSPILOT_HOSTED_ASSEMBLY_FILES_H
-#define PASSPILOT_HOSTED_ASSEMBLY_FILES_H
+#pragma once
 
 namespace passpilot {
 
@@ -11,5 +10,3 @@ namespace passpilot {
 void refuseAssemblyFiles();
 
 } // namespace passpilot
-
-#endif

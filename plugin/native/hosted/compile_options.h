@@ -2,8 +2,7 @@
 //
 // One module's options for reading, optimizing and emitting.
 
-#ifndef PASSPILOT_HOSTED_COMPILE_OPTIONS_H
-#define PASSPILOT_HOSTED_COMPILE_OPTIONS_H
+#pragma once
 
 #include "llvm/Support/CodeGen.h"
 
@@ -74,5 +73,3 @@ struct EmitOptions {
 };
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // What LLVM's loop distribution would make of the loops of a function, tried
 // out on a copy.
 
-#ifndef PASSPILOT_HOSTED_DISTRIBUTION_H
-#define PASSPILOT_HOSTED_DISTRIBUTION_H
+#pragma once
 
 #include "loop_copy.h"
 
@@ -31,5 +30,3 @@ struct DistributableLoop {
 using DistributionAnalysis = LoopCopyAnalysis<DistributableLoop>;
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Errors that become Python's errors of the same name.
 
-#ifndef PASSPILOT_HOSTED_ERRORS_H
-#define PASSPILOT_HOSTED_ERRORS_H
+#pragma once
 
 #include <stdexcept>
 
@@ -23,5 +22,3 @@ struct CompilationError : std::runtime_error {
 };
 
 } // namespace passpilot
-
-#endif

@@ -4,8 +4,7 @@
 // LLVM's passes may run on the copy: the module that it comes from, its
 // context, remarks and analyses do not notice.
 
-#ifndef PASSPILOT_HOSTED_FUNCTION_COPY_H
-#define PASSPILOT_HOSTED_FUNCTION_COPY_H
+#pragma once
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -32,5 +31,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // The references that Python holds to a module's values. LLVM clears a
 // reference when its value is deleted, also by LLVM's passes.
 
-#ifndef PASSPILOT_HOSTED_HANDLES_H
-#define PASSPILOT_HOSTED_HANDLES_H
+#pragma once
 
 #include "llvm/IR/ValueHandle.h"
 
@@ -64,5 +63,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // LLVM's IR2Vec embeddings, with the vocabulary as an object instead of a
 // process-wide option.
 
-#ifndef PASSPILOT_HOSTED_IR2VEC_H
-#define PASSPILOT_HOSTED_IR2VEC_H
+#pragma once
 
 #include "llvm/Analysis/IR2Vec.h"
 
@@ -37,5 +36,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

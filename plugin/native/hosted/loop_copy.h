@@ -3,8 +3,7 @@
 // A copy of a function on which LLVM's loop passes can be tried out. Its loops
 // have the form that LLVM's pipelines give them before they are vectorized.
 
-#ifndef PASSPILOT_HOSTED_LOOP_COPY_H
-#define PASSPILOT_HOSTED_LOOP_COPY_H
+#pragma once
 
 #include "errors.h"
 #include "function_copy.h"
@@ -96,5 +95,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

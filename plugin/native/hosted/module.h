@@ -4,8 +4,7 @@
 // module has its own context, so modules on different threads share nothing but
 // LLVM's command-line options.
 
-#ifndef PASSPILOT_HOSTED_MODULE_H
-#define PASSPILOT_HOSTED_MODULE_H
+#pragma once
 
 #include "../llvm/allocation_cost.h"
 #include "../llvm/block_frequencies.h"
@@ -141,5 +140,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

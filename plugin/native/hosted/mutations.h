@@ -4,8 +4,7 @@
 // check their arguments: these functions do, and throw IRError without having
 // changed the module.
 
-#ifndef PASSPILOT_HOSTED_MUTATIONS_H
-#define PASSPILOT_HOSTED_MUTATIONS_H
+#pragma once
 
 #include "module.h"
 
@@ -153,5 +152,3 @@ llvm::Instruction &insertCall(HostedModule &H, llvm::Instruction &Pos,
                               const std::string &Name);
 
 } // namespace passpilot
-
-#endif

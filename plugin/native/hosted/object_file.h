@@ -3,8 +3,7 @@
 // What LLVM's readers find in objects and archives. The bytes may come from
 // anybody: all functions throw InputError for damaged ones.
 
-#ifndef PASSPILOT_HOSTED_OBJECT_FILE_H
-#define PASSPILOT_HOSTED_OBJECT_FILE_H
+#pragma once
 
 #include "llvm/ADT/StringRef.h"
 
@@ -36,5 +35,3 @@ using ArchiveMember = std::pair<std::string, llvm::StringRef>;
 std::vector<ArchiveMember> archiveMembers(llvm::StringRef Data);
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // LLVM in this process: initialization, command-line options, statistics.
 
-#ifndef PASSPILOT_HOSTED_SETUP_H
-#define PASSPILOT_HOSTED_SETUP_H
+#pragma once
 
 #include <string>
 #include <vector>
@@ -48,5 +47,3 @@ std::string passNames();
 std::string versionText();
 
 } // namespace passpilot
-
-#endif

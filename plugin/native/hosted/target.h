@@ -2,8 +2,7 @@
 //
 // Makes target machines and remark files from options, as LLVM's tools do.
 
-#ifndef PASSPILOT_HOSTED_TARGET_H
-#define PASSPILOT_HOSTED_TARGET_H
+#pragma once
 
 #include "../llvm/host_features.h"
 #include "compile_options.h"
@@ -51,5 +50,3 @@ llvm::LLVMRemarkFileHandle openRemarks(llvm::LLVMContext &Context,
                                        const RemarkOptions &O);
 
 } // namespace passpilot
-
-#endif

@@ -4,8 +4,7 @@
 // it would do with them. The vectorizer itself works on a copy of the function,
 // whose loops are simplified and rotated first, as in LLVM's pipelines.
 
-#ifndef PASSPILOT_HOSTED_VECTORIZATION_H
-#define PASSPILOT_HOSTED_VECTORIZATION_H
+#pragma once
 
 #include "loop_copy.h"
 
@@ -50,5 +49,3 @@ void vectorize(
 using VectorizationAnalysis = LoopCopyAnalysis<VectorizableLoop>;
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // Sections and functions of wasm files. LLVM's own reader ends the process
 // where a number is damaged; this one throws InputError.
 
-#ifndef PASSPILOT_HOSTED_WASM_FILE_H
-#define PASSPILOT_HOSTED_WASM_FILE_H
+#pragma once
 
 #include "object_file.h"
 
@@ -21,5 +20,3 @@ std::vector<WasmSection> wasmSections(llvm::StringRef Data);
 std::vector<ObjectFunction> wasmFunctions(llvm::StringRef Data);
 
 } // namespace passpilot
-
-#endif

@@ -4,8 +4,7 @@
 // left in place, weighted by how often they run. The weights are those of
 // LLVM's RegAllocScore.
 
-#ifndef PASSPILOT_LLVM_ALLOCATION_COST_H
-#define PASSPILOT_LLVM_ALLOCATION_COST_H
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -46,5 +45,3 @@ struct AllocationCost {
 AllocationCost allocationCost(const FunctionAllocation &F);
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // The four decision points of the advised register allocator. The Python twin
 // is features/llvm/allocator.py.
 
-#ifndef PASSPILOT_LLVM_ALLOCATOR_POINTS_H
-#define PASSPILOT_LLVM_ALLOCATOR_POINTS_H
+#pragma once
 
 #include "../runtime/point.h"
 
@@ -97,5 +96,3 @@ const Point &colourPoint();
 const Point &splitPoint();
 
 } // namespace passpilot
-
-#endif

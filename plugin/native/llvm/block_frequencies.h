@@ -2,8 +2,7 @@
 //
 // Estimated execution frequencies of the blocks of the final machine code.
 
-#ifndef PASSPILOT_LLVM_BLOCK_FREQUENCIES_H
-#define PASSPILOT_LLVM_BLOCK_FREQUENCIES_H
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -28,5 +27,3 @@ struct BlockFrequencies {
 llvm::Pass *createBlockFrequenciesPass(std::vector<BlockFrequencies> &All);
 
 } // namespace passpilot
-
-#endif

@@ -4,8 +4,7 @@
 // features. Everything is computed on demand, without LLVM's cached analyses:
 // looking must not change what the compiler does.
 
-#ifndef PASSPILOT_LLVM_CALL_SITE_H
-#define PASSPILOT_LLVM_CALL_SITE_H
+#pragma once
 
 #include "../runtime/session.h"
 #include "ir_names.h"
@@ -77,5 +76,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -5,8 +5,7 @@
 // member, this does not compile; if it changes a model of the register
 // allocator, release_advisors.cpp reports it at run time.
 
-#ifndef PASSPILOT_LLVM_COMPAT_H
-#define PASSPILOT_LLVM_COMPAT_H
+#pragma once
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -100,5 +99,3 @@ inline const OrderMembers &membersOf(const llvm::AllocationOrder &Order) {
 }
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // What a decision file says of a module beside its call sites: functions, a
 // pipeline behind the level's own, and options of code generation.
 
-#ifndef PASSPILOT_LLVM_DECISIONS_H
-#define PASSPILOT_LLVM_DECISIONS_H
+#pragma once
 
 #include "../runtime/decision_file.h"
 #include "user_pass.h"
@@ -34,5 +33,3 @@ void registerPipelineBehind(UserPasses &Passes, llvm::PassBuilder &PB,
                             const std::string &Text);
 
 } // namespace passpilot
-
-#endif

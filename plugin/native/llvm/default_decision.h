@@ -3,8 +3,7 @@
 // LLVM's default inlining decision for a call site, without its remarks:
 // they would report a decision that the runner may overrule.
 
-#ifndef PASSPILOT_LLVM_DEFAULT_DECISION_H
-#define PASSPILOT_LLVM_DEFAULT_DECISION_H
+#pragma once
 
 #include "llvm/Analysis/InlineAdvisor.h"
 #include "llvm/Analysis/InlineCost.h"
@@ -41,5 +40,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // The pass `estimate-profile`, for pipelines in front of code generation.
 
-#ifndef PASSPILOT_LLVM_ESTIMATED_PROFILE_H
-#define PASSPILOT_LLVM_ESTIMATED_PROFILE_H
+#pragma once
 
 #include "llvm/ADT/StringRef.h"
 
@@ -27,5 +26,3 @@ constexpr llvm::StringLiteral EstimateProfileName = "estimate-profile";
 void registerEstimatedProfile(llvm::PassBuilder &PB);
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // The function whose registers LLVM is allocating, with its analyses.
 
-#ifndef PASSPILOT_LLVM_FUNCTION_ALLOCATION_H
-#define PASSPILOT_LLVM_FUNCTION_ALLOCATION_H
+#pragma once
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
@@ -75,5 +74,3 @@ struct FunctionAllocation {
 };
 
 } // namespace passpilot
-
-#endif

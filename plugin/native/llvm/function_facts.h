@@ -4,8 +4,7 @@
 // function, counted in one walk. LLVM's FunctionPropertiesAnalysis counts the
 // same, but first computes dominators and loops, which no feature reads.
 
-#ifndef PASSPILOT_LLVM_FUNCTION_FACTS_H
-#define PASSPILOT_LLVM_FUNCTION_FACTS_H
+#pragma once
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/PassManager.h"
@@ -75,5 +74,3 @@ public:
 int64_t usesOf(const llvm::Function &F);
 
 } // namespace passpilot
-
-#endif

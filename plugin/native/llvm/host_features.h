@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef PASSPILOT_LLVM_HOST_FEATURES_H
-#define PASSPILOT_LLVM_HOST_FEATURES_H
+#pragma once
 
 #include <string>
 #include <vector>
@@ -12,5 +11,3 @@ namespace passpilot {
 std::vector<std::string> hostFeatures();
 
 } // namespace passpilot
-
-#endif

@@ -4,8 +4,7 @@
 // the same call sites as llvm::MLInlineAdvisor with the same values, but it
 // computes only the features that are read.
 
-#ifndef PASSPILOT_LLVM_INLINE_ADVISOR_H
-#define PASSPILOT_LLVM_INLINE_ADVISOR_H
+#pragma once
 
 #include "../runtime/session.h"
 #include "default_decision.h"
@@ -102,5 +101,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -7,8 +7,7 @@
 //
 // Lifetime: outlived by the module and its analysis managers.
 
-#ifndef PASSPILOT_LLVM_INLINE_BOOKS_H
-#define PASSPILOT_LLVM_INLINE_BOOKS_H
+#pragma once
 
 #include "function_facts.h"
 #include "llvm/ADT/DenseMap.h"
@@ -90,5 +89,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

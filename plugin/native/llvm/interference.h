@@ -6,8 +6,7 @@
 // the graph; later ones update it at a cost proportional to what has changed
 // and to the ranges in the blocks where it changed.
 
-#ifndef PASSPILOT_LLVM_INTERFERENCE_H
-#define PASSPILOT_LLVM_INTERFERENCE_H
+#pragma once
 
 #include "live_range_question.h"
 #include "llvm/ADT/BitVector.h"
@@ -165,5 +164,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

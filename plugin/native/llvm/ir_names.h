@@ -2,8 +2,7 @@
 //
 // The assembly's words for properties of the IR.
 
-#ifndef PASSPILOT_LLVM_IR_NAMES_H
-#define PASSPILOT_LLVM_IR_NAMES_H
+#pragma once
 
 #include "llvm/IR/CallingConv.h"
 #include "llvm/IR/GlobalValue.h"
@@ -34,5 +33,3 @@ std::vector<const char *> flagTexts(const llvm::Instruction &I);
 std::string orderingText(const llvm::Instruction &I);
 
 } // namespace passpilot
-
-#endif

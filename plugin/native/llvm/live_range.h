@@ -4,8 +4,7 @@
 // own features. Everything is computed on demand from LLVM's analyses, without
 // changing them.
 
-#ifndef PASSPILOT_LLVM_LIVE_RANGE_H
-#define PASSPILOT_LLVM_LIVE_RANGE_H
+#pragma once
 
 #include "function_allocation.h"
 #include "llvm/CodeGen/LiveInterval.h"
@@ -59,5 +58,3 @@ std::string printed(const llvm::MachineInstr &I);
 std::string printed(const llvm::MachineFunction &MF);
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // The questions that the register allocator asks an advisor.
 
-#ifndef PASSPILOT_LLVM_LIVE_RANGE_QUESTION_H
-#define PASSPILOT_LLVM_LIVE_RANGE_QUESTION_H
+#pragma once
 
 #include "../runtime/session.h"
 #include "function_allocation.h"
@@ -109,5 +108,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

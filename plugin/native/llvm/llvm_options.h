@@ -2,8 +2,7 @@
 //
 // LLVM's command-line options, by name.
 
-#ifndef PASSPILOT_LLVM_LLVM_OPTIONS_H
-#define PASSPILOT_LLVM_LLVM_OPTIONS_H
+#pragma once
 
 #include "llvm/ADT/StringRef.h"
 
@@ -35,5 +34,3 @@ bool setUnlessGiven(llvm::StringRef Text, unsigned Position);
 void forgetTargets();
 
 } // namespace passpilot
-
-#endif

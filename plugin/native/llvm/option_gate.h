@@ -5,8 +5,7 @@
 // thread needs: holds with equal values live at the same time, a thread that
 // needs another value of an option waits. What the user has set always stays.
 
-#ifndef PASSPILOT_LLVM_OPTION_GATE_H
-#define PASSPILOT_LLVM_OPTION_GATE_H
+#pragma once
 
 #include <optional>
 #include <string>
@@ -71,5 +70,3 @@ bool hasOption(const std::string &Text);
 std::string lateOption(const OptionTexts &Added, const OptionTexts &Wanted);
 
 } // namespace passpilot
-
-#endif

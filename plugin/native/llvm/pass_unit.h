@@ -2,8 +2,7 @@
 //
 // The unit of IR that a pass runs on.
 
-#ifndef PASSPILOT_LLVM_PASS_UNIT_H
-#define PASSPILOT_LLVM_PASS_UNIT_H
+#pragma once
 
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
@@ -43,5 +42,3 @@ struct PassUnit {
 };
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // LLVM's decision points: the tensors that LLVM computes at each of them.
 
-#ifndef PASSPILOT_LLVM_POINTS_H
-#define PASSPILOT_LLVM_POINTS_H
+#pragma once
 
 #include "../runtime/point.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -47,5 +46,3 @@ llvm::ArrayRef<EmitPass> emitPasses();
 const Point &inlinePoint();
 
 } // namespace passpilot
-
-#endif

@@ -5,8 +5,7 @@
 // profile, must be LLVM's own decision: otherwise a profile would fit only the
 // runner that it was made with.
 
-#ifndef PASSPILOT_LLVM_PROFILE_GATE_H
-#define PASSPILOT_LLVM_PROFILE_GATE_H
+#pragma once
 
 #include "llvm/IR/PassInstrumentation.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -100,5 +99,3 @@ void addGated(PassManagerT &PM, PassManagerT Inner,
 }
 
 } // namespace passpilot
-
-#endif

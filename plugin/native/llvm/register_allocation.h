@@ -5,8 +5,7 @@
 // columns to registers; the session answers; LLVM's default advisors give the
 // default decision, and decide where LLVM would not ask a model.
 
-#ifndef PASSPILOT_LLVM_REGISTER_ALLOCATION_H
-#define PASSPILOT_LLVM_REGISTER_ALLOCATION_H
+#pragma once
 
 #include "../runtime/session.h"
 #include "allocation_cost.h"
@@ -90,5 +89,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

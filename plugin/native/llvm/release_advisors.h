@@ -5,8 +5,7 @@
 // before LLVM would create one. compat.h declares those members; what can be
 // verified about them is verified each time.
 
-#ifndef PASSPILOT_LLVM_RELEASE_ADVISORS_H
-#define PASSPILOT_LLVM_RELEASE_ADVISORS_H
+#pragma once
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Analysis/MLModelRunner.h"
@@ -77,5 +76,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -4,8 +4,7 @@
 // modules, behind the one of unwind_tables.h: all functions are in machine code
 // when it runs, and none is printed.
 
-#ifndef PASSPILOT_LLVM_SHARED_ENTRIES_H
-#define PASSPILOT_LLVM_SHARED_ENTRIES_H
+#pragma once
 
 #include "llvm/CodeGen/MachineFunction.h"
 
@@ -17,5 +16,3 @@ extern char &SharedEntriesID;
 bool sharesEntry(const llvm::MachineFunction &MF);
 
 } // namespace passpilot
-
-#endif

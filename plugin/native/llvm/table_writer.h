@@ -2,8 +2,7 @@
 //
 // Writes a function's unwind table again: rows only where the program can stop.
 
-#ifndef PASSPILOT_LLVM_TABLE_WRITER_H
-#define PASSPILOT_LLVM_TABLE_WRITER_H
+#pragma once
 
 #include "unwind_row.h"
 
@@ -57,5 +56,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

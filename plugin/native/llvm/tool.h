@@ -2,8 +2,7 @@
 //
 // Whether the process is Python's, or a compiler's that has loaded us.
 
-#ifndef PASSPILOT_LLVM_TOOL_H
-#define PASSPILOT_LLVM_TOOL_H
+#pragma once
 
 namespace passpilot {
 
@@ -13,5 +12,3 @@ void enterForeignTool();
 bool inForeignTool();
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // A row of an unwind table: how an unwinder finds the caller's frame at one
 // address.
 
-#ifndef PASSPILOT_LLVM_UNWIND_ROW_H
-#define PASSPILOT_LLVM_UNWIND_ROW_H
+#pragma once
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/MC/MCDwarf.h"
@@ -70,5 +69,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

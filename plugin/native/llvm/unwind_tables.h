@@ -5,8 +5,7 @@
 // option -unwind turns it on, and a function's attribute "unwind" wins over the
 // option.
 
-#ifndef PASSPILOT_LLVM_UNWIND_TABLES_H
-#define PASSPILOT_LLVM_UNWIND_TABLES_H
+#pragma once
 
 namespace passpilot {
 
@@ -18,5 +17,3 @@ inline constexpr const char *UnwindName = "unwind";
 void registerUnwindTables();
 
 } // namespace passpilot
-
-#endif

@@ -7,8 +7,7 @@
 // runs nothing after a failure, verifies changes, and keeps the call graph and
 // the form of loops up to date.
 
-#ifndef PASSPILOT_LLVM_USER_PASS_H
-#define PASSPILOT_LLVM_USER_PASS_H
+#pragma once
 
 #include "pass_unit.h"
 #include "profile_gate.h"
@@ -167,5 +166,3 @@ private:
 std::vector<std::pair<std::string, PassLevel>> extensionPoints();
 
 } // namespace passpilot
-
-#endif

@@ -4,8 +4,7 @@
 // user's pass need not know it: an up-to-date call graph during a walk, loops
 // in closed SSA form, no outdated scalar evolution. Also verifies the IR.
 
-#ifndef PASSPILOT_LLVM_USER_PASS_CHECK_H
-#define PASSPILOT_LLVM_USER_PASS_CHECK_H
+#pragma once
 
 #include "pass_unit.h"
 
@@ -31,5 +30,3 @@ std::optional<std::string> acceptChange(const PassUnit &Unit, bool Verify,
 bool abandonChange(const PassUnit &Unit);
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // The advisor of one compilation in a foreign compiler: a native runner with
 // its log, or Python.
 
-#ifndef PASSPILOT_LOADED_ADVISOR_H
-#define PASSPILOT_LOADED_ADVISOR_H
+#pragma once
 
 #include "../runtime/session.h"
 
@@ -47,5 +46,3 @@ Message unaskedWarning(const std::string &Point, const AdvisorOptions &O);
 std::string report(const Session &S, const std::string &Who);
 
 } // namespace passpilot
-
-#endif

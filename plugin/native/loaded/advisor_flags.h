@@ -2,8 +2,7 @@
 //
 // The options that the advisors of all our plugins have.
 
-#ifndef PASSPILOT_LOADED_ADVISOR_FLAGS_H
-#define PASSPILOT_LOADED_ADVISOR_FLAGS_H
+#pragma once
 
 #include "advisor.h"
 #include "option.h"
@@ -30,5 +29,3 @@ llvm::Error expectPairs(const Option &O, const char *Value);
 llvm::Error withoutAdvisor(const Option &O, llvm::StringRef Point);
 
 } // namespace passpilot
-
-#endif

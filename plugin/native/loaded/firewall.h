@@ -3,8 +3,7 @@
 // Stops exceptions at the functions that a compiler calls. LLVM and MLIR are
 // built without exceptions: nothing may be thrown through their frames.
 
-#ifndef PASSPILOT_LOADED_FIREWALL_H
-#define PASSPILOT_LOADED_FIREWALL_H
+#pragma once
 
 #include "message.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -15,5 +14,3 @@ namespace passpilot {
 bool contained(Messages &Report, llvm::function_ref<void()> Body) noexcept;
 
 } // namespace passpilot
-
-#endif

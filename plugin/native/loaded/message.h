@@ -2,8 +2,7 @@
 //
 // Messages for the user, from code that does not know the compiler.
 
-#ifndef PASSPILOT_LOADED_MESSAGE_H
-#define PASSPILOT_LOADED_MESSAGE_H
+#pragma once
 
 #include <string>
 #include <vector>
@@ -23,5 +22,3 @@ struct Message {
 using Messages = std::vector<Message>;
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // One option of a plugin: a repeatable flag -passpilot-NAME, which the tool
 // parses, or the environment variable PASSPILOT_NAME instead.
 
-#ifndef PASSPILOT_LOADED_OPTION_H
-#define PASSPILOT_LOADED_OPTION_H
+#pragma once
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/CommandLine.h"
@@ -85,5 +84,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // The policies of a foreign compiler's process: from their records, or from
 // Python, which prepares a policy once per machine.
 
-#ifndef PASSPILOT_LOADED_POLICY_H
-#define PASSPILOT_LOADED_POLICY_H
+#pragma once
 
 #include "../runtime/policy_record.h"
 
@@ -17,5 +16,3 @@ namespace passpilot {
 const PolicyRecord *policyOf(const std::string &Spec, Messages &Report);
 
 } // namespace passpilot
-
-#endif

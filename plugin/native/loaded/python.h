@@ -3,8 +3,7 @@
 // Python in a compiler's process, from the environment that this library is
 // installed in. It starts when it is needed and is never finalized.
 
-#ifndef PASSPILOT_LOADED_PYTHON_H
-#define PASSPILOT_LOADED_PYTHON_H
+#pragma once
 
 #include "message.h"
 
@@ -72,5 +71,3 @@ std::string pluginFolder();
 std::string onnxLibrary();
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // How a plugin ends the tool that has loaded it.
 
-#ifndef PASSPILOT_LOADED_REFUSAL_H
-#define PASSPILOT_LOADED_REFUSAL_H
+#pragma once
 
 #include <string>
 
@@ -18,5 +17,3 @@ void noteFailure();
 bool hasFailed();
 
 } // namespace passpilot
-
-#endif

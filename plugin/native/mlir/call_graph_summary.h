@@ -4,8 +4,7 @@
 // inliner runs: recounts after each simplification, adds for each inlined
 // call.
 
-#ifndef PASSPILOT_MLIR_CALL_GRAPH_SUMMARY_H
-#define PASSPILOT_MLIR_CALL_GRAPH_SUMMARY_H
+#pragma once
 
 #include "contents.h"
 
@@ -91,5 +90,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

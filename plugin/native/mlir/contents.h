@@ -2,8 +2,7 @@
 //
 // What the decision point `mlir-inline` counts in an operation of MLIR.
 
-#ifndef PASSPILOT_MLIR_CONTENTS_H
-#define PASSPILOT_MLIR_CONTENTS_H
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -52,5 +51,3 @@ struct MLIRCounts {
 };
 
 } // namespace passpilot
-
-#endif

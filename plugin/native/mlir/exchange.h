@@ -4,8 +4,7 @@
 // with locations loses only what text cannot express (which distinct attributes
 // are identical).
 
-#ifndef PASSPILOT_MLIR_EXCHANGE_H
-#define PASSPILOT_MLIR_EXCHANGE_H
+#pragma once
 
 #include "mlir/IR/Operation.h"
 
@@ -24,5 +23,3 @@ std::optional<std::string> textOf(mlir::Operation *Op, std::string &Why);
 bool replaceBy(mlir::Operation *Op, const std::string &Text, std::string &Why);
 
 } // namespace passpilot
-
-#endif

@@ -4,8 +4,7 @@
 // stock mlir-opt and the engine for MLIR's Python bindings derive their passes
 // from it.
 
-#ifndef PASSPILOT_MLIR_INLINE_PASS_H
-#define PASSPILOT_MLIR_INLINE_PASS_H
+#pragma once
 
 #include "inline_questions.h"
 
@@ -43,5 +42,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // The decision point `mlir-inline`, as features/mlir/inline.py declares it, and
 // its feature values for a call.
 
-#ifndef PASSPILOT_MLIR_INLINE_POINT_H
-#define PASSPILOT_MLIR_INLINE_POINT_H
+#pragma once
 
 #include "../runtime/session.h"
 
@@ -38,5 +37,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

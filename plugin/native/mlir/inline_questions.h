@@ -3,8 +3,7 @@
 // Asks the runner about the calls that MLIR's inliner may inline, and follows
 // the inliner's changes.
 
-#ifndef PASSPILOT_MLIR_INLINE_QUESTIONS_H
-#define PASSPILOT_MLIR_INLINE_QUESTIONS_H
+#pragma once
 
 #include "inline_point.h"
 #include "legality.h"
@@ -51,5 +50,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

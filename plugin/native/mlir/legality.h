@@ -3,8 +3,7 @@
 // Whether MLIR's inliner could inline a call, according to the dialects. The
 // inliner itself asks them only after the decision.
 
-#ifndef PASSPILOT_MLIR_LEGALITY_H
-#define PASSPILOT_MLIR_LEGALITY_H
+#pragma once
 
 #include "inline_point.h"
 
@@ -25,5 +24,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

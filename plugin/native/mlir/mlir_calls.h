@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef PASSPILOT_MLIR_MLIR_CALLS_H
-#define PASSPILOT_MLIR_MLIR_CALLS_H
+#pragma once
 
 #include "../loaded/python.h"
 
@@ -31,5 +30,3 @@ struct MLIRCalls : AdvisorCalls {
 };
 
 } // namespace passpilot
-
-#endif

@@ -4,8 +4,7 @@
 // name. It begins with the first of our passes and ends when MLIR destroys the
 // last of them, which is after the output has been printed.
 
-#ifndef PASSPILOT_MLIR_MLIR_COMPILATION_H
-#define PASSPILOT_MLIR_MLIR_COMPILATION_H
+#pragma once
 
 #include "mlir_calls.h"
 #include "mlir_flags.h"
@@ -57,5 +56,3 @@ private:
 bool compilationBegun();
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // The tool's flags that begin with --passpilot, which advise all passes.
 
-#ifndef PASSPILOT_MLIR_MLIR_FLAGS_H
-#define PASSPILOT_MLIR_MLIR_FLAGS_H
+#pragma once
 
 #include "../loaded/advisor.h"
 
@@ -27,5 +26,3 @@ bool advises();
 bool statsWanted();
 
 } // namespace passpilot
-
-#endif

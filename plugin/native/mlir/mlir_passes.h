@@ -2,8 +2,7 @@
 //
 // The passes that this plugin registers.
 
-#ifndef PASSPILOT_MLIR_MLIR_PASSES_H
-#define PASSPILOT_MLIR_MLIR_PASSES_H
+#pragma once
 
 #include "../loaded/message.h"
 
@@ -30,5 +29,3 @@ bool runContained(mlir::Operation *Op, llvm::function_ref<void()> Body);
 bool emitMessages(const Messages &Report, mlir::Location Location);
 
 } // namespace passpilot
-
-#endif

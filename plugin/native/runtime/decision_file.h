@@ -20,8 +20,7 @@
 // name is %XX. Other words at the start of a line are an error, and so are
 // passes and options that are not in permitted.h: the file is data.
 
-#ifndef PASSPILOT_RUNTIME_DECISION_FILE_H
-#define PASSPILOT_RUNTIME_DECISION_FILE_H
+#pragma once
 
 #include "runner.h"
 
@@ -90,5 +89,3 @@ std::unique_ptr<Runner> makeDecisionsRunner(const std::string &Path,
                                             std::string &Error);
 
 } // namespace passpilot
-
-#endif

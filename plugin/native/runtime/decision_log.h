@@ -12,8 +12,7 @@
 //
 // It writes through one buffer and allocates nothing per decision.
 
-#ifndef PASSPILOT_RUNTIME_DECISION_LOG_H
-#define PASSPILOT_RUNTIME_DECISION_LOG_H
+#pragma once
 
 #include "tensor_spec.h"
 
@@ -74,5 +73,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // The domain of a decision point's advice. Every answer is checked against it
 // before it is used.
 
-#ifndef PASSPILOT_RUNTIME_DOMAIN_H
-#define PASSPILOT_RUNTIME_DOMAIN_H
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -41,5 +40,3 @@ struct Domain {
 };
 
 } // namespace passpilot
-
-#endif

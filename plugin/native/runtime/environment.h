@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef PASSPILOT_RUNTIME_ENVIRONMENT_H
-#define PASSPILOT_RUNTIME_ENVIRONMENT_H
+#pragma once
 
 #include <string>
 
@@ -11,5 +10,3 @@ namespace passpilot {
 void addVariable(const std::string &Variable);
 
 } // namespace passpilot
-
-#endif

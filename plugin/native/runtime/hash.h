@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef PASSPILOT_RUNTIME_HASH_H
-#define PASSPILOT_RUNTIME_HASH_H
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -17,5 +16,3 @@ inline uint64_t fnv1a64(std::string_view Text) {
 }
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // Opens the files that users name. Only regular files: a FIFO would block until
 // somebody writes to it. plugin/files.py has the same rule.
 
-#ifndef PASSPILOT_RUNTIME_INPUT_FILE_H
-#define PASSPILOT_RUNTIME_INPUT_FILE_H
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -27,5 +26,3 @@ std::optional<std::string> readInput(const std::string &Path, std::string &Why,
                                      int64_t Most = MostText);
 
 } // namespace passpilot
-
-#endif

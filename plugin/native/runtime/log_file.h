@@ -2,8 +2,7 @@
 //
 // A decision log whose file appears only when it is complete.
 
-#ifndef PASSPILOT_RUNTIME_LOG_FILE_H
-#define PASSPILOT_RUNTIME_LOG_FILE_H
+#pragma once
 
 #include "decision_log.h"
 #include "output_file.h"
@@ -37,5 +36,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

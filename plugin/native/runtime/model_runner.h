@@ -3,8 +3,7 @@
 // Shared by the model runners: model_inputs.cpp matches the offered tensors
 // with the model's inputs, model_output.cpp reads a decision. Types are ONNX's.
 
-#ifndef PASSPILOT_RUNTIME_MODEL_RUNNER_H
-#define PASSPILOT_RUNTIME_MODEL_RUNNER_H
+#pragma once
 
 #include "runner.h"
 
@@ -95,5 +94,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

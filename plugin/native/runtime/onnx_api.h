@@ -5,8 +5,7 @@
 // whose order never changes (new ones are appended), so we name each by its
 // index.
 
-#ifndef PASSPILOT_RUNTIME_ONNX_API_H
-#define PASSPILOT_RUNTIME_ONNX_API_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -108,5 +107,3 @@ enum ElementType : int {
 };
 
 } // namespace passpilot::onnx
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Maps ONNX's element types and shapes to passpilot's.
 
-#ifndef PASSPILOT_RUNTIME_ONNX_TENSOR_H
-#define PASSPILOT_RUNTIME_ONNX_TENSOR_H
+#pragma once
 
 #include "onnx_api.h"
 #include "tensor_spec.h"
@@ -36,5 +35,3 @@ std::string shapeText(const std::vector<int64_t> &Shape);
 bool closeShape(std::vector<int64_t> &Shape, size_t N);
 
 } // namespace passpilot::onnx
-
-#endif

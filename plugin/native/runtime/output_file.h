@@ -7,8 +7,7 @@
 // (standard output) are written directly; a FIFO must have a reader. In a
 // sticky folder such as /tmp, the links and FIFOs of other users are refused.
 
-#ifndef PASSPILOT_RUNTIME_OUTPUT_FILE_H
-#define PASSPILOT_RUNTIME_OUTPUT_FILE_H
+#pragma once
 
 #include <filesystem>
 #include <string>
@@ -45,5 +44,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -5,8 +5,7 @@
 // reads or writes a file, prints, or loads or runs code. C++ and Python use
 // this one table.
 
-#ifndef PASSPILOT_RUNTIME_PERMITTED_H
-#define PASSPILOT_RUNTIME_PERMITTED_H
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -50,5 +49,3 @@ inline constexpr const char *ExpectedPass =
     "an optimization pass of LLVM's, or a pass of a --load file";
 
 } // namespace passpilot
-
-#endif

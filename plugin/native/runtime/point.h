@@ -2,8 +2,7 @@
 //
 // A decision point: the tensors that it offers and the domain of its advice.
 
-#ifndef PASSPILOT_RUNTIME_POINT_H
-#define PASSPILOT_RUNTIME_POINT_H
+#pragma once
 
 #include "domain.h"
 #include "tensor_spec.h"
@@ -19,5 +18,3 @@ struct Point {
 };
 
 } // namespace passpilot
-
-#endif

@@ -17,8 +17,7 @@
 //
 // The record is fresh as long as all its sources have their size and time.
 
-#ifndef PASSPILOT_RUNTIME_POLICY_RECORD_H
-#define PASSPILOT_RUNTIME_POLICY_RECORD_H
+#pragma once
 
 #include <map>
 #include <optional>
@@ -67,5 +66,3 @@ struct PolicyRecord {
 bool namesPolicy(std::string_view Spec);
 
 } // namespace passpilot
-
-#endif

@@ -7,8 +7,7 @@
 // Threads: one runner serves one thread at a time; whoever asks it reserves it
 // first.
 
-#ifndef PASSPILOT_RUNTIME_RUNNER_H
-#define PASSPILOT_RUNTIME_RUNNER_H
+#pragma once
 
 #include "../include/passpilot_model.h"
 #include "point.h"
@@ -154,5 +153,3 @@ std::unique_ptr<Runner> makeAotRunner(const std::string &Path,
                                       std::string &Error, bool &Mismatch);
 
 } // namespace passpilot
-
-#endif

@@ -4,8 +4,7 @@
 // runners/native.py own the grammar and the error messages for specs that break
 // it.
 
-#ifndef PASSPILOT_RUNTIME_RUNNER_SPEC_H
-#define PASSPILOT_RUNTIME_RUNNER_SPEC_H
+#pragma once
 
 #include "runner.h"
 
@@ -26,5 +25,3 @@ std::unique_ptr<Runner> makeNativeRunner(std::string_view Spec, const Point &P,
                                          std::string &Error);
 
 } // namespace passpilot
-
-#endif

@@ -8,8 +8,7 @@
 // Lifetime: outlives every hook of the compilation; buffers never move.
 // Threads: used by the compiling thread only.
 
-#ifndef PASSPILOT_RUNTIME_SESSION_H
-#define PASSPILOT_RUNTIME_SESSION_H
+#pragma once
 
 #include "decision_log.h"
 #include "point.h"
@@ -227,5 +226,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

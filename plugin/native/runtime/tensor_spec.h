@@ -3,8 +3,7 @@
 // Tensor specs, and the contiguous block that holds a runner's tensors. No LLVM
 // types: the C API uses this layer, too.
 
-#ifndef PASSPILOT_RUNTIME_TENSOR_SPEC_H
-#define PASSPILOT_RUNTIME_TENSOR_SPEC_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -68,5 +67,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Takes apart and joins the lines of files and the specs of runners.
 
-#ifndef PASSPILOT_RUNTIME_TEXT_H
-#define PASSPILOT_RUNTIME_TEXT_H
+#pragma once
 
 #include <algorithm>
 #include <charconv>
@@ -68,5 +67,3 @@ const T *named(const std::vector<T> &All, std::string_view Name) {
 }
 
 } // namespace passpilot
-
-#endif

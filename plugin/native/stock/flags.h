@@ -3,8 +3,7 @@
 // The user's options in a stock tool: flags -passpilot-*, which the tool
 // parses, or environment variables PASSPILOT_*.
 
-#ifndef PASSPILOT_STOCK_FLAGS_H
-#define PASSPILOT_STOCK_FLAGS_H
+#pragma once
 
 #include "../loaded/advisor.h"
 #include "../loaded/option.h"
@@ -63,5 +62,3 @@ PointRunners advisedPassPoints();
 bool statsWanted();
 
 } // namespace passpilot
-
-#endif

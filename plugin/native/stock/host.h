@@ -2,8 +2,7 @@
 //
 // The tool that has loaded us, and how to report errors to it.
 
-#ifndef PASSPILOT_STOCK_HOST_H
-#define PASSPILOT_STOCK_HOST_H
+#pragma once
 
 #include "../loaded/firewall.h"
 #include "llvm/IR/LLVMContext.h"
@@ -62,5 +61,3 @@ const llvm::Module *moduleOf(const llvm::Any &IR);
 void refusePipeline(llvm::PassBuilder &PB, const std::string &Text);
 
 } // namespace passpilot
-
-#endif

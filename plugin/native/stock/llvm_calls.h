@@ -2,8 +2,7 @@
 //
 // The Python functions that the plugin for LLVM's tools calls.
 
-#ifndef PASSPILOT_STOCK_LLVM_CALLS_H
-#define PASSPILOT_STOCK_LLVM_CALLS_H
+#pragma once
 
 #include "../loaded/python.h"
 
@@ -28,5 +27,3 @@ struct LLVMCalls : AdvisorCalls {
 };
 
 } // namespace passpilot
-
-#endif

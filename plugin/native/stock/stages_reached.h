@@ -3,8 +3,7 @@
 // The stages of a compiler that a tool runs: optimization, code generation.
 // Options for a stage that the process never reaches are reported.
 
-#ifndef PASSPILOT_STOCK_STAGES_REACHED_H
-#define PASSPILOT_STOCK_STAGES_REACHED_H
+#pragma once
 
 #include "../llvm/points.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -38,5 +37,3 @@ void warnOfMissingCode();
 void expectCodeGeneration();
 
 } // namespace passpilot
-
-#endif

@@ -3,8 +3,7 @@
 // Passes in Python in the pipelines of a stock tool, by name and at LLVM's
 // extension points.
 
-#ifndef PASSPILOT_STOCK_STOCK_PASSES_H
-#define PASSPILOT_STOCK_STOCK_PASSES_H
+#pragma once
 
 #include "../llvm/user_pass.h"
 #include "../loaded/message.h"
@@ -57,5 +56,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

@@ -2,8 +2,7 @@
 //
 // A policy in a stock tool, which its options name.
 
-#ifndef PASSPILOT_STOCK_STOCK_POLICY_H
-#define PASSPILOT_STOCK_STOCK_POLICY_H
+#pragma once
 
 #include "../loaded/policy.h"
 #include "llvm/ADT/StringRef.h"
@@ -48,5 +47,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif

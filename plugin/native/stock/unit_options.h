@@ -3,8 +3,7 @@
 // The options of LLVM's that a policy and the decision file set, for the module
 // that they are for and for no other one of the process.
 
-#ifndef PASSPILOT_STOCK_UNIT_OPTIONS_H
-#define PASSPILOT_STOCK_UNIT_OPTIONS_H
+#pragma once
 
 #include "../llvm/option_gate.h"
 #include "../loaded/option.h"
@@ -44,5 +43,3 @@ private:
 };
 
 } // namespace passpilot
-
-#endif
