@@ -50,7 +50,8 @@ EXAMPLE: Final = "passpilot opt in.bc -passes='default<Oz>' --inline=python:poli
 
 def run() -> NoReturn:
     """Be the command's process; a start makes many objects that stay, so the collector looks less often."""
-    from passpilot.plugin.interrupt import guard_exits, guard_imports, guard_names
+    from passpilot.plugin.failures import guard_names
+    from passpilot.plugin.process_end import guard_exits, guard_imports
 
     gc.set_threshold(50_000)
     guard_imports()
@@ -66,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _dispatch(arguments)
     except KeyboardInterrupt as error:
-        from passpilot.plugin.interrupt import is_interrupt
+        from passpilot.plugin.process_end import is_interrupt
 
         if is_interrupt(error):
             _say("interrupted")

@@ -18,10 +18,10 @@ from passpilot.cli.progress import progress
 from passpilot.cli.tool_options import tool_parser
 from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError
 from passpilot.plugin.files import write_file
-from passpilot.plugin.interrupt import prompt_interrupt
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.mlir.expected import ExpectedDiagnostics
 from passpilot.plugin.mlir.source import SPLIT, Source, read_sources
+from passpilot.plugin.process_end import prompt_interrupt
 
 if TYPE_CHECKING:
     from passpilot.passes.advisor import Advisor

@@ -37,8 +37,8 @@ from passpilot.plugin.errors import (
 )
 from passpilot.plugin.failures import describe_failure, shown
 from passpilot.plugin.files import OutputFile
-from passpilot.plugin.interrupt import is_interrupt
 from passpilot.plugin.origin import warn_user
+from passpilot.plugin.process_end import is_interrupt
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.base import Runner, own_features
 from passpilot.runners.native import NativeRunner, core_point, core_spec, spec_of

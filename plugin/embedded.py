@@ -23,9 +23,9 @@ from functools import wraps
 from typing import Any, Final, TypeAlias
 
 from passpilot.plugin.errors import Error
-from passpilot.plugin.failures import describe_exception, printable, utf8
-from passpilot.plugin.interrupt import guard_exits, guard_names
+from passpilot.plugin.failures import describe_exception, guard_names, printable, utf8
 from passpilot.plugin.load import load_file
+from passpilot.plugin.process_end import guard_exits
 
 Tell: TypeAlias = Callable[[int, bytes, bytes, int, bytes, int, int], None]
 """C callback of the library: `(address, kind, text, length, file, line, column)`."""

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import re
+import sys
 from collections.abc import Iterable
 
 from passpilot.plugin.errors import Error
@@ -81,3 +84,17 @@ def _escape(character: str) -> str:
     if "\udc80" <= character <= "\udcff":
         return f"\\x{ord(character) - 0xDC00:02x}"
     return character.encode("unicode_escape").decode()
+
+
+def guard_names() -> None:
+    """Let names that are not UTF-8 go to standard output as they are, and to standard error with escapes."""
+    codecs.register_error("passpilot", _escaped)
+    for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "passpilot")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=errors)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    text = error.object[error.start : error.end]
+    return printable(text).encode("ascii", "backslashreplace").decode(), error.end

@@ -30,7 +30,7 @@ from typing import Final, NoReturn, TypeVar, cast
 from passpilot.plugin import _core
 from passpilot.plugin.errors import CompilationError, Error, restated
 from passpilot.plugin.failures import describe_exception
-from passpilot.plugin.interrupt import heeded, uninterrupted
+from passpilot.plugin.process_end import heeded, uninterrupted
 
 T = TypeVar("T")
 

@@ -17,8 +17,8 @@ from typing import Final
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.failures import headline
 from passpilot.plugin.files import read_regular
-from passpilot.plugin.interrupt import is_interrupt
 from passpilot.plugin.origin import line_in
+from passpilot.plugin.process_end import is_interrupt
 
 _LOADED: Final[dict[Path, ModuleType]] = {}
 _LOCK: Final = threading.RLock()

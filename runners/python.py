@@ -32,7 +32,7 @@ from passpilot.features.domain import Flag
 from passpilot.features.point import Point, find_point
 from passpilot.plugin.errors import Error, PolicyError, RunnerSpecError
 from passpilot.plugin.failures import describe_exception
-from passpilot.plugin.interrupt import is_interrupt
+from passpilot.plugin.process_end import is_interrupt
 from passpilot.runners.base import Frame, Host, Runner, Tensor, own_features
 from passpilot.runners.scalar import ScalarTensor
 from passpilot.runners.spec import runner_keys

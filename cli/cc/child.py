@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from passpilot.plugin.interrupt import heeded, uninterrupted
+from passpilot.plugin.process_end import heeded, uninterrupted
 from passpilot.runners.serving.stop import Stopped, stop_on_signals
 
 ENDING: Final = (signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGXCPU)

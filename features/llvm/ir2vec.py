@@ -20,7 +20,7 @@ from passpilot.features.spec import TensorSpec
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.ir import Function, Loop, ModuleIR
-from passpilot.plugin.records import parse_json, read_input
+from passpilot.plugin.json_and_toml import parse_json, read_input
 
 Sections: TypeAlias = dict[str, dict[str, list[float]]]
 

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
 
 from passpilot.features.spec import TensorSpec, by_name, parse_table
 from passpilot.plugin.errors import FeatureError, InputError, LogError
-from passpilot.plugin.records import parse_json
+from passpilot.plugin.json_and_toml import parse_json
 
 if TYPE_CHECKING:
     import os

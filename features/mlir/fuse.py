@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from passpilot.features.domain import Flag
-from passpilot.features.mlir.structured import Operand, Structured
 from passpilot.features.mlir.tile import arithmetic_of, depth_of
+from passpilot.features.mlir.tileable import Operand, Structured
 from passpilot.features.point import row
 from passpilot.features.spec import TensorSpec
 from passpilot.features.table import PointTable

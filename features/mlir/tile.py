@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.domain import Choice
-from passpilot.features.mlir.structured import MOST_LOOPS, IterationLoop, Operand, Structured
+from passpilot.features.mlir.tileable import MOST_LOOPS, IterationLoop, Operand, Structured
 from passpilot.features.point import row
 from passpilot.features.spec import TensorSpec
 from passpilot.features.table import PointTable

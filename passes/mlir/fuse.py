@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from passpilot.features.mlir.fuse import TABLE, observe, read_output
-from passpilot.features.mlir.structured import Operand, Structured, structured
+from passpilot.features.mlir.tileable import Operand, Structured, structured
 from passpilot.passes.asking import ASKED, advised
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.mlir.api import pass_

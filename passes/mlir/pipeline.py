@@ -20,12 +20,12 @@ from passpilot.passes.python.element import make_pass, raise_again
 from passpilot.passes.python.registry import MLIR, PassDefinition
 from passpilot.plugin.errors import CompilationError, InputError, PassError, PipelineError
 from passpilot.plugin.failures import describe_failure, did_you_mean, printable
-from passpilot.plugin.interrupt import is_interrupt
 from passpilot.plugin.mlir import capi as mlir_capi
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.mlir.diagnostics import Diagnostic, error_list
 from passpilot.plugin.mlir.functions import RunPass
 from passpilot.plugin.mlir.place import operation_of, place_of
+from passpilot.plugin.process_end import is_interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from passpilot.features.mlir.structured import Structured, structured
 from passpilot.features.mlir.tile import TABLE, TILE_SIZES, may_tile, observe_loop, observe_operation
+from passpilot.features.mlir.tileable import Structured, structured
 from passpilot.passes.asking import ASKED, advised
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.mlir.api import pass_

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from passpilot.plugin.errors import Error, PassError, PipelineError, restated
 from passpilot.plugin.failures import describe_failure, headline
-from passpilot.plugin.interrupt import is_interrupt
+from passpilot.plugin.process_end import is_interrupt
 
 if TYPE_CHECKING:
     from passpilot.passes.python.registry import PassDefinition

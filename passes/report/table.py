@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.failures import for_terminal
-from passpilot.plugin.records import read_json
+from passpilot.plugin.json_and_toml import read_json
 
 if TYPE_CHECKING:
     from passpilot.passes.report.allocation import CostRow, Side

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.interrupt import heeded
+from passpilot.plugin.process_end import heeded
 
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GRACE: Final = 2.0

@@ -50,7 +50,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from passpilot.plugin import _core
 from passpilot.plugin.errors import Error, InputError, RunnerSpecError
 from passpilot.plugin.files import read_regular
-from passpilot.plugin.records import parse_toml
+from passpilot.plugin.json_and_toml import parse_toml
 from passpilot.plugin.toolchain import LEVELS
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from passpilot.features.spec import TensorSpec, layout, parse_table
 from passpilot.plugin import errors
 from passpilot.plugin.errors import Error, InputError, PeerError
 from passpilot.plugin.failures import for_terminal, utf8
-from passpilot.plugin.records import parse_json
+from passpilot.plugin.json_and_toml import parse_json
 
 VERSION: Final = 1
 LARGEST: Final = 200 << 20

@@ -19,7 +19,7 @@ from passpilot.features.domain import Flag
 from passpilot.features.point import Point
 from passpilot.plugin.errors import Error, PeerError, PolicyError
 from passpilot.plugin.failures import describe_failure
-from passpilot.plugin.interrupt import is_interrupt
+from passpilot.plugin.process_end import is_interrupt
 from passpilot.runners.base import Runner, tensor_views
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.fifo import FifoChannel, Listener

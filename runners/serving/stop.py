@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Final
 
-from passpilot.plugin.interrupt import heeded, is_vulnerable
+from passpilot.plugin.process_end import heeded, is_vulnerable
 
 _REPEAT_EVERY: Final = 0.05
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import PASSPILOT, Done, files_in, passpilot, started
-from tests.plugin.test_interrupt import check, interrupt, stream
+from tests.plugin.test_process_end import check, interrupt, stream
 
 COUNT = 1000
 """Functions; what LLVM prints of them fills a pipe a dozen times."""

@@ -13,7 +13,7 @@ import pytest
 
 from tests.command import ERROR, GENEROUS, PASSPILOT, files_in, passpilot, refused, started
 from tests.passes.mlir.passes import TEXT
-from tests.plugin.test_interrupt import check, interrupt, stream
+from tests.plugin.test_process_end import check, interrupt, stream
 
 CSE: Final = "--pass-pipeline=builtin.module(func.func(cse),inline)"
 

@@ -19,8 +19,8 @@ from passpilot.features.log.reader import read_log
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import read_regular, read_secret
 from passpilot.plugin.isolated import run_isolated
+from passpilot.plugin.json_and_toml import parse_toml, read_json, read_toml
 from passpilot.plugin.load import load_file
-from passpilot.plugin.records import parse_toml, read_json, read_toml
 from passpilot.plugin.toolchain import llvm_plugin
 from passpilot.runners.foreign.mlbridge_grpc import compiled_service
 from passpilot.runners.policy.bundle import read_bundle

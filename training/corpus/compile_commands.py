@@ -20,7 +20,7 @@ from typing import Final
 
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.plugin.files import is_below, read_regular, write_file
-from passpilot.plugin.records import read_json, typed_record
+from passpilot.plugin.json_and_toml import read_json, typed_record
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.arguments import value_of
 from passpilot.training.corpus.builder import CorpusDraft, UnitDraft

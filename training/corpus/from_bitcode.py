@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from passpilot.plugin.files import MOST_TEXT, files_below, read_regular
-from passpilot.plugin.records import read_input
+from passpilot.plugin.json_and_toml import read_input
 from passpilot.training.corpus.builder import CorpusDraft, UnitDraft
 from passpilot.training.corpus.inspection import ModuleFacts
 from passpilot.training.corpus.layout import UnitOrigin, command_arguments

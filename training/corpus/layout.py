@@ -25,8 +25,8 @@ from typing import Final
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import is_below, is_inner, make_folder, read_regular, write_file
+from passpilot.plugin.json_and_toml import read_json, typed_record
 from passpilot.plugin.origin import warn_user
-from passpilot.plugin.records import read_json, typed_record
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus import arguments as cc1
 from passpilot.training.corpus.carried import Carried

@@ -16,7 +16,7 @@ from typing import Final
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.failures import utf8
-from passpilot.plugin.records import read_toml, typed_record
+from passpilot.plugin.json_and_toml import read_toml, typed_record
 from passpilot.training.corpus.layout import Corpus
 
 PARTS: Final = ("train", "validation", "test")

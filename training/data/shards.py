@@ -26,7 +26,7 @@ from passpilot.plugin.errors import FeatureError, InputError
 from passpilot.plugin.extras import needs
 from passpilot.plugin.failures import printable
 from passpilot.plugin.files import write_file
-from passpilot.plugin.records import parse_json
+from passpilot.plugin.json_and_toml import parse_json
 
 with needs("train", "training data"):
     import pyarrow as pa

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular, write_file
-from passpilot.plugin.records import parse_json, typed_record
+from passpilot.plugin.json_and_toml import parse_json, typed_record
 
 MOST_BYTES: Final = 2 << 30
 

@@ -21,7 +21,7 @@ from typing import Final, TypedDict, cast
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import write_file
-from passpilot.plugin.records import check_typed_dict, read_json
+from passpilot.plugin.json_and_toml import check_typed_dict, read_json
 from passpilot.training.timing.paired_times import RunTime
 
 FORMAT: Final = "passpilot eval 2"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import Error
-from passpilot.plugin.records import read_json
+from passpilot.plugin.json_and_toml import read_json
 from passpilot.plugin.version import MAJOR
 from passpilot.training.learning.toml_settings import toml_text
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular, write_file
-from passpilot.plugin.records import parse_json
+from passpilot.plugin.json_and_toml import parse_json
 
 _FACTS: Final = "facts"
 FORMAT: Final = 2

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from passpilot.features.domain import Choice, Number
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular
-from passpilot.plugin.records import parse_json
+from passpilot.plugin.json_and_toml import parse_json
 from passpilot.training.data.matrix import Arrangement, Floats, decide
 from passpilot.training.data.normalization import FeatureStatistics
 from passpilot.training.learning.learner import Scaling

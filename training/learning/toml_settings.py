@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.records import read_toml, typed_record
+from passpilot.plugin.json_and_toml import read_toml, typed_record
 
 LEVELS = ("default", "lto", "lto-pre-link", "thinlto", "thinlto-pre-link", "fatlto-pre-link")
 """The whole pipelines that settings may name beside the passes of decision files."""

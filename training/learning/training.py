@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from passpilot.features.point import Point
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import make_folder, write_file
-from passpilot.plugin.records import check_typed_dict
+from passpilot.plugin.json_and_toml import check_typed_dict
 from passpilot.training.data.matrix import Examples
 from passpilot.training.learning.card import CARD
 from passpilot.training.learning.checkpoint import Checkpoint

@@ -12,7 +12,7 @@ from passpilot.features.log.reader import read_log
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import files_below, read_regular
-from passpilot.plugin.records import parse_json
+from passpilot.plugin.json_and_toml import parse_json
 from passpilot.training.evaluation.results import FORMAT, check_result
 from passpilot.training.report.document import page
 from passpilot.training.report.logs import LoggedRun, PageRun, Strings, add_log

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from passpilot.plugin.errors import CompilationError
-from passpilot.plugin.interrupt import uninterrupted
+from passpilot.plugin.process_end import uninterrupted
 from passpilot.training.corpus.front_end import failure
 
 _TAIL: Final = 4096

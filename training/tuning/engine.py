@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import read_regular, write_file
-from passpilot.plugin.records import parse_json
+from passpilot.plugin.json_and_toml import parse_json
 from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.unit import Asked, Compiled, Unit, UnitChoice, warm_up

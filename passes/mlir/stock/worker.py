@@ -24,12 +24,12 @@ from passpilot.passes.mlir.stock.messages import AdviseRequest, Message, Reply, 
 from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.passes.stock.compilation import CompilationAdvisors
 from passpilot.plugin.errors import Error, PassError
-from passpilot.plugin.failures import describe_exception
-from passpilot.plugin.interrupt import guard_exits, guard_names, heeded
+from passpilot.plugin.failures import describe_exception, guard_names
 from passpilot.plugin.load import load_file
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.mlir.diagnostics import Diagnostic, error_list
 from passpilot.plugin.mlir.source import check_names, parsed
+from passpilot.plugin.process_end import guard_exits, heeded
 
 NOWHERE = ("", 0, 0)
 

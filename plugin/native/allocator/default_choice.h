@@ -19,8 +19,4 @@ std::optional<size_t> cheapestEviction(const RangeChoices &C,
 /// A hinted register that others give way from; nothing if a hint is free.
 std::optional<size_t> hintWorthEvicting(const RangeChoices &C);
 
-/// Moves live ranges to registers in which their copies do nothing, where such
-/// registers are free at the end of a function's allocation.
-void recolourForHints(FunctionAllocation &F);
-
 } // namespace passpilot

@@ -4,6 +4,7 @@
 
 #include "../llvm/live_range.h"
 #include "default_choice.h"
+#include "hint_recolouring.h"
 #include "region_finder.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/CalcSpillWeights.h"

@@ -9,7 +9,7 @@
 #include "py_failure.h"
 
 #include "../hosted/access.h"
-#include "../llvm/user_pass_check.h"
+#include "../llvm/after_user_pass.h"
 
 namespace passpilot {
 

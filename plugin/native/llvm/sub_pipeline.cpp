@@ -5,7 +5,7 @@
 // advisors. Invalidates analyses as LLVM's adaptors would.
 
 #include "user_pass.h"
-#include "user_pass_check.h"
+#include "after_user_pass.h"
 
 #include "llvm/Support/SaveAndRestore.h"
 

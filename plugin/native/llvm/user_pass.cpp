@@ -5,7 +5,7 @@
 #include "../runtime/permitted.h"
 #include "compat.h"
 #include "estimated_profile.h"
-#include "user_pass_check.h"
+#include "after_user_pass.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/MemorySSA.h"
 #include "llvm/Support/SaveAndRestore.h"

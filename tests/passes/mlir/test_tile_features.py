@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from passpilot.features.mlir.structured import structured
 from passpilot.features.mlir.tile import TILE_SIZES
+from passpilot.features.mlir.tileable import structured
 from passpilot.plugin.errors import PasspilotWarning
 from tests.passes.mlir.linalg import parsed
 from tests.passes.mlir.test_tile import CONVOLUTION, GENERIC, Seen, observed

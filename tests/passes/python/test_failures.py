@@ -22,7 +22,7 @@ from passpilot.plugin.ir import Function, IRBuilder
 from passpilot.plugin.module import Module
 from tests.command import PASSPILOT, files_in, passpilot, program, started
 from tests.passes.python.passes import LOOPS, cold, define, loops, recorder
-from tests.plugin.test_interrupt import check, interrupt, long_program, stream
+from tests.plugin.test_process_end import check, interrupt, long_program, stream
 from tests.stock import MANY_CALLS, clang
 
 EMPTY: Final[dict[str, bool]] = {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.records import read_json, typed_record
+from passpilot.plugin.json_and_toml import read_json, typed_record
 from passpilot.training.corpus.recorded.recorder import COMMANDS, FORMAT, MODULES
 
 

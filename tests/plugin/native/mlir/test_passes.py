@@ -13,7 +13,7 @@ import pytest
 from passpilot.plugin.toolchain import mlir_plugin
 from tests.command import GENEROUS, passpilot, run, started
 from tests.plugin.native.mlir.tools import CALLS, MLIR_OPT, native, refused, stock, written
-from tests.plugin.test_interrupt import stream
+from tests.plugin.test_process_end import stream
 
 PASSES: Final = '''\
 import ctypes

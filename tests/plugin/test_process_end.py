@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 
 import pytest
 
-from passpilot.plugin.interrupt import guard_imports, heeded, is_interrupt, is_vulnerable, prompt_interrupt
+from passpilot.plugin.process_end import guard_imports, heeded, is_interrupt, is_vulnerable, prompt_interrupt
 from tests.command import PASSPILOT, Done, files_in, finished, program, started
 
 
@@ -157,7 +157,7 @@ def test_an_idle_server(folder: Path) -> None:
 IMPORTS: Final = """
 import signal
 import sys
-from passpilot.plugin.interrupt import guard_imports
+from passpilot.plugin.process_end import guard_imports
 
 def see(frame, event, argument):
     if frame.f_code.co_filename.endswith("enum.py"):

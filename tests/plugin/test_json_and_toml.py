@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.records import check_typed_dict, parse_json, parse_toml, read_json, typed_record
+from passpilot.plugin.json_and_toml import check_typed_dict, parse_json, parse_toml, read_json, typed_record
 
 
 @dataclass(frozen=True)

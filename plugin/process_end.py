@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What may end the process: Ctrl-C, but not within an import or while a process starts, and no user's code;
-no name that is printed, either.
+"""What may end the process: Ctrl-C, but not within an import or while a process starts, and no user's code.
 
 A signal that is ignored when a command starts (by `nohup`, or SIGINT by `command &` in a script) stays
 ignored in the command and in what it runs. Python installs no handler for an ignored SIGINT; code that
@@ -9,9 +8,7 @@ handles other signals asks `heeded`.
 
 from __future__ import annotations
 
-import codecs
 import contextlib
-import io
 import os
 import posix
 import signal
@@ -105,22 +102,6 @@ def _guarded(name: str, function: Callable[..., None], process: int) -> Callable
         function(*arguments)
 
     return guarded
-
-
-def guard_names() -> None:
-    """Let names that are not UTF-8 go to standard output as they are, and to standard error with escapes."""
-    codecs.register_error("passpilot", _escaped)
-    for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "passpilot")):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=errors)
-
-
-def _escaped(error: UnicodeError) -> tuple[str, int]:
-    from passpilot.plugin.failures import printable
-
-    assert isinstance(error, UnicodeEncodeError)
-    text = error.object[error.start : error.end]
-    return printable(text).encode("ascii", "backslashreplace").decode(), error.end
 
 
 def heeded(*numbers: signal.Signals) -> tuple[signal.Signals, ...]:
