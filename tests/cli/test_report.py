@@ -117,7 +117,7 @@ def test_a_page_of_an_allocation_report_and_of_objects(tmp_path: Path) -> None:
     ("arguments", "message", "code"),
     [
         (["r.json", "r.json"], "expected -o PAGE.html for a page, got none", 2),
-        (["r.json", "--before=x.o", "-o", "p.html"], "expected --before and --after together", 2),
+        (["r.json", "--before=x.o", "-o", "p.html"], "--before and --after belong together", 2),
         (["r.json", "--before=r.json", "--after=r.json", "-o", "p.html"], "expected an ELF object or", 1),
         (["none.log", "-o", "p.html"], "No such file", 1),
         (["r.json", "-o", "none/p.html"], "expected a file to write", 1),

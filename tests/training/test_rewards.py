@@ -167,7 +167,7 @@ def test_a_reward_depends_on_the_decisions() -> None:
         match="expected one of native-size, allocated, allocation-cost, native-estimate, none, got 'x'",
     ):
         check_reward("x", [])
-    assert REWARDS == ("native-size", "allocation-cost", "native-estimate")
+    assert REWARDS == ("native-size", "allocated", "allocation-cost", "native-estimate")
     assert find_measure("none") is None
 
 

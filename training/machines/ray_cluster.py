@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, Final, Self, TypeVar
 
@@ -121,8 +121,14 @@ def private_settings() -> dict[str, str]:
     """
     own = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     if not any(name.startswith("RAY_AUTH_") for name in os.environ):
-        own |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        own |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": _token()}
     return {name: value for name, value in own.items() if name not in os.environ}
+
+
+@cache
+def _token() -> str:
+    """One for all clusters of a process, because Ray reads it once."""
+    return secrets.token_hex(32)
 
 
 def _no_api_server(node: Any, **_: object) -> None:

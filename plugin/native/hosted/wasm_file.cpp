@@ -96,7 +96,8 @@ static std::vector<FunctionSymbol> readSymbols(StringRef Table,
   return Found;
 }
 
-std::vector<ObjectFunction> wasmFunctions(StringRef Data) {
+std::vector<std::tuple<std::string, uint64_t, bool>>
+wasmFunctions(StringRef Data) {
   std::vector<uint64_t> Sizes;
   std::vector<FunctionSymbol> Symbols;
   uint64_t Imports = 0;
@@ -114,7 +115,7 @@ std::vector<ObjectFunction> wasmFunctions(StringRef Data) {
         Symbols = readSymbols(Contents, Imports);
     }
   }
-  std::vector<ObjectFunction> Found;
+  std::vector<std::tuple<std::string, uint64_t, bool>> Found;
   for (const auto &[Name, Index, Local] : Symbols)
     if (Index >= Imports && Index - Imports < Sizes.size())
       Found.emplace_back(Name.str(), Sizes[Index - Imports], Local);

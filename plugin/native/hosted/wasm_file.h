@@ -5,7 +5,11 @@
 
 #pragma once
 
-#include "object_file.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+#include <tuple>
+#include <vector>
 
 namespace passpilot {
 
@@ -15,8 +19,9 @@ bool isWasm(llvm::StringRef Data);
 using WasmSection = std::pair<uint8_t, llvm::StringRef>;
 std::vector<WasmSection> wasmSections(llvm::StringRef Data);
 
-/// The functions that an object's symbol table names; a linked program has no
-/// such table.
-std::vector<ObjectFunction> wasmFunctions(llvm::StringRef Data);
+/// Name, size, and whether other objects cannot see it, of the functions that
+/// an object's symbol table names; a linked program has no such table.
+std::vector<std::tuple<std::string, uint64_t, bool>>
+wasmFunctions(llvm::StringRef Data);
 
 } // namespace passpilot

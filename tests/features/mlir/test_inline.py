@@ -135,7 +135,8 @@ def test_site_is_stale_after_its_decision(engine: str) -> None:
     def decide(obs: Observation) -> int:
         sites.append(obs.site)
         assert str(site_of(obs).call).count("call @")
-        assert site_of(obs).caller.attributes["sym_name"].value == site_of(obs).context
+        name: Any = site_of(obs).caller.attributes["sym_name"]
+        assert name.value == site_of(obs).context
         return 1
 
     with MLIR_INLINE.advisor(decide) as advisor:

@@ -164,7 +164,9 @@ def test_a_sequence_ends_with_its_block() -> None:
 
 
 def test_the_outliner_cannot_be_asked_for_in_a_pipeline() -> None:
-    with pytest.raises(UsageError, match=r"^pass advised-outliner at .*: expected to run at code generation"):
+    with pytest.raises(
+        UsageError, match=r"^pass advised-outliner at .*: a pipeline cannot run it; run it at code generation"
+    ):
         optimize(Module.read(INPUT), "advised-outliner", [OUTLINER.advisor("const:1")])
 
 

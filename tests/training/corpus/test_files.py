@@ -210,6 +210,8 @@ def test_the_arguments_of_a_link(tmp_path: Path) -> None:
         LinkItem("-l:libc.a", library=folders),
         LinkItem(f"{here}/w.a", is_input=True, whole=True),
         LinkItem(f"{here}/x.a", is_input=True),
+        LinkItem("-Wl,--icf=all"),
+        LinkItem("-Wl,-O1"),
         LinkItem("-Wl,--version-script=v"),
         LinkItem("-T"),
         LinkItem(f"{here}/s.ld"),

@@ -357,7 +357,10 @@ VALUES = frozenset(
             "-Wl,-whole-archive a.a -Wl,-no-whole-archive b.a",
             [LinkItem("/d/a.a", is_input=True, whole=True), LinkItem("/d/b.a", is_input=True)],
         ),
-        ("-Wl,--thinlto-jobs=2,--lto-O3,--icf=all,-O2,--Map=x,--print-map,-M,--save-temps,-S,-s", []),
+        (
+            "-Wl,--thinlto-jobs=2,--lto-O3,--icf=all,-O2,--Map=x,--print-map,-M,--save-temps,-S,-s",
+            [LinkItem("-Wl,--icf=all"), LinkItem("-Wl,-O2")],
+        ),
         (
             "-static -shared -object a/../b.o -",
             [

@@ -172,13 +172,14 @@ def test_a_module_with_a_profile(tmp_path: Path) -> None:
 
 
 def test_one_log_for_two_processes(tmp_path: Path) -> None:
-    """Clang compiles two files in two processes, and the second replaces the log of the first."""
+    """Clang compiles two files in two processes, and the second does not replace the log of the first."""
     (tmp_path / "a.c").write_text(stock.MANY_CALLS)
     (tmp_path / "b.c").write_text("static int one(int x) { return x; }\nint two(int x) { return one(x); }\n")
     env = {"PASSPILOT_INLINE": "const:0", "PASSPILOT_LOG": "x.log"}
     done = tool("clang", "-O2", "-flto", "-c", "a.c", "b.c", cwd=tmp_path, env=env)
-    assert (done.code, done.err) == (0, "")
-    assert [(o.caller, o.callee) for o in read_log(str(tmp_path / "x.log"))] == [("two", "one")]
+    assert done.code == 1
+    assert "x.log" in done.err
+    assert {o.callee for o in read_log(str(tmp_path / "x.log"))} != {"one"}
 
 
 def test_the_environment_and_flags(source: Path, tmp_path: Path) -> None:
