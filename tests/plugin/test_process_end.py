@@ -220,11 +220,11 @@ def test_after_the_block_all_is_as_before() -> None:
 
 SIGNALS: Final = """
 import os, signal, sys, time
-from passpilot.plugin import interrupt
-interrupt.GRACE = 0.05
+from passpilot.plugin import process_end
+process_end.GRACE = 0.05
 number = getattr(signal, sys.argv[1])
 signal.signal(number, lambda *_: None)
-with interrupt.prompt_interrupt():
+with process_end.prompt_interrupt():
     os.kill(os.getpid(), number)
     time.sleep(0.5 if sys.argv[1] == "SIGUSR1" else 60)
 print("end")
