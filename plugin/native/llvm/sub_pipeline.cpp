@@ -4,8 +4,8 @@
 // of the outer pipeline: with its analysis managers, instrumentation and
 // advisors. Invalidates analyses as LLVM's adaptors would.
 
-#include "user_pass.h"
 #include "after_user_pass.h"
+#include "user_pass.h"
 
 #include "llvm/Support/SaveAndRestore.h"
 

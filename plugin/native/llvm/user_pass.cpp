@@ -3,9 +3,9 @@
 #include "user_pass.h"
 
 #include "../runtime/permitted.h"
+#include "after_user_pass.h"
 #include "compat.h"
 #include "estimated_profile.h"
-#include "after_user_pass.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/MemorySSA.h"
 #include "llvm/Support/SaveAndRestore.h"
