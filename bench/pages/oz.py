@@ -138,8 +138,8 @@ programs; smaller is better. Every program ran {rounds} times{unsteady(result)}.
 ![The loaded bytes of every program](images/oz-results.svg)
 
 {by_program(result, SIZE)}
-The policy was not made on these programs. [What searches of the programs themselves find](tuning-results.md) is
-on another page, still as machine code without `--icf=safe`.
+The policy was not made on these programs. [What searches of the programs find](tuning-results.md) is on
+another page, still as machine code without `--icf=safe`.
 
 ## Run time
 
