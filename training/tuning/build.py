@@ -55,7 +55,7 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
     return folder
 
 
-LTO: Final = "-flto -fuse-ld=lld -Wl,--gc-sections "
+LTO: Final = "-flto -fuse-ld=lld -Wl,--gc-sections,--icf=safe "
 """How compilers are called for a decision file of link-time optimization."""
 
 

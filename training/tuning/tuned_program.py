@@ -16,10 +16,6 @@ from passpilot.training.tuning.reward import RewardText
 from passpilot.training.tuning.sizes import LinkedSizes, SizeMeasure, object_sizes, start_time
 from passpilot.training.tuning.unit import Unit
 
-GARBAGE: Final = "-Wl,--gc-sections"
-FOLDED: Final = "-Wl,--icf=safe"
-"""Functions that are the same become one, where nothing compares their addresses."""
-
 Word = TypeVar("Word")
 
 
@@ -104,8 +100,12 @@ def link_driver(program: CorpusProgram) -> str:
 
 
 def small_link(arguments: Sequence[str]) -> list[str]:
-    """The linker's flags that drop what is not used, and fold what is the same unless the build says how."""
-    return [GARBAGE, *([FOLDED] if not any("--icf=" in word for word in arguments) else [])]
+    """The linker's flags that drop what is not used, and fold functions that are the same.
+
+    Folding is the build's own if it names one.
+    """
+    folded = any("--icf=" in word for word in arguments)
+    return ["-Wl,--gc-sections", *([] if folded else ["-Wl,--icf=safe"])]
 
 
 def link_words(program: CorpusProgram, more: Sequence[str], place: Callable[[str], Word]) -> list[str | Word]:

@@ -1,38 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // An evaluation: every contender against a baseline, in all and by program.
 
+/** Metrics that a result has under their own names. */
+function sizes(words) {
+  const metric = ([key, [label, noun]]) => [key, { label, noun, text: count, of: (result) => result[key] }];
+  return Object.fromEntries(Object.entries(words).map(metric));
+}
+
 /** What is measured: `of(result)` is the value of a result, `text(value)` its words. */
 const METRICS = {
-  allocated: {
-    label: "Loaded bytes",
-    noun: "bytes of the linked program that are loaded",
-    text: count,
-    of: (result) => result.allocated,
-  },
-  text: {
-    label: "Machine code",
-    noun: "bytes of machine code of the linked program",
-    text: count,
-    of: (result) => result.text,
-  },
-  stripped: {
-    label: "Stripped file",
-    noun: "bytes of the program's file without symbols",
-    text: count,
-    of: (result) => result.stripped,
-  },
-  xz: {
-    label: "Compressed file",
-    noun: "bytes of the stripped file, compressed by xz",
-    text: count,
-    of: (result) => result.xz,
-  },
-  objects: {
-    label: "Object files",
-    noun: "bytes that are loaded, summed over the object files",
-    text: count,
-    of: (result) => result.objects,
-  },
+  ...sizes({
+    allocated: ["Loaded bytes", "bytes of the linked program that are loaded"],
+    text: ["Machine code", "bytes of machine code of the linked program"],
+    stripped: ["Stripped file", "bytes of the program's file without symbols"],
+    xz: ["Compressed file", "bytes of the stripped file, compressed by xz"],
+    objects: ["Object files", "bytes that are loaded, summed over the object files"],
+  }),
   compile: {
     label: "Compile time",
     noun: "processor time to compile all units",
