@@ -133,7 +133,8 @@ def test_link_time_optimization_is_tuned(tmp_path: Path) -> None:
     assert [each.name for each in read_decisions(str(folder / "out/demo.decisions"))] == ["ld-temp.o"]
     line = re.search(r"build demo with: (.*)\n", done.out.decode())
     assert line
-    stock_size = text_of(folder, "make CXX='clang++-22 -flto -fuse-ld=lld -Wl,--gc-sections,--icf=safe'")
+    flags = "-flto -fuse-ld=lld -Wl,--gc-sections,--icf=safe"
+    stock_size = text_of(folder, f"make CXX='clang++-22 {flags}'")
     expected = subprocess.run([folder / "demo"], check=False).returncode
     assert text_of(folder, line[1]) - stock_size == int(told[2]) - int(told[1])
     assert subprocess.run([folder / "demo"], check=False).returncode == expected
