@@ -32,9 +32,9 @@ examples:
   passpilot tune --reward='run: {} bench.lua' --unseen='{} other.lua' -o fast -- make CFLAGS=-O2
 
 The size of a module is the machine code in the object file that llc -O2 makes; the size of a program is
-that of the executable that lld makes with --gc-sections --icf=safe. Every compilation runs in a process of its
-own. Ctrl-C ends the search and keeps the best decisions; after a crash the same command goes on where it ended.
-All other options are LLVM's own."""
+that of the executable that lld makes with --gc-sections --icf=safe. Every compilation runs in a process
+of its own. Ctrl-C ends the search and keeps the best decisions; after a crash the same command goes on
+where it ended. All other options are LLVM's own."""
 
 
 def main(argv: Sequence[str]) -> int:
