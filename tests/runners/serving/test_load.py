@@ -31,6 +31,7 @@ from tests.runners.serving.hostile import (
     CHECK,
     HELLO,
     KINDS,
+    PREFACE,
     WATCH,
     closed,
     message,
@@ -110,7 +111,8 @@ def test_idle_connections_do_not_take_the_last_descriptors() -> None:
         assert child.stdout is not None
         port = int(child.stdout.readline())
         for _ in range(150):
-            open_.enter_context(socket.create_connection(("127.0.0.1", port)))
+            connection = open_.enter_context(opened(port))
+            connection.sendall(PREFACE)  # gRPC itself ends connections that never begin
         assert ask_once(f"127.0.0.1:{port}") == 1
 
 
