@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a lever was measured to give is what a real build with its flags has, byte by byte."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from passpilot.plugin.errors import UsageError
+from passpilot.training.corpus.layout import CorpusFacts
+from passpilot.training.file_sizes import FileSizes, file_sizes
+from passpilot.training.ladder.levers import HARDENING, LEVERS, Allowed, LeverSet
+from passpilot.training.ladder.program_build import ProgramBuild
+from tests.training.ladder.project import make, recorded, write_project
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> ProgramBuild:
+    folder = tmp_path_factory.mktemp("levers")
+    corpus = recorded(write_project(folder / "project"))
+    (program,) = corpus.programs
+    return ProgramBuild(corpus, program, str(folder), jobs=2)
+
+
+def real(levers: LeverSet, folder: Path) -> tuple[FileSizes, int]:
+    """The sizes of the project, built by make with the flags of the levers, and what a run returns."""
+    tools = [f"{name}='passpilot {tool} {levers.line}'" for name, tool in (("CC", "cc"), ("CXX", "c++"))]
+    program = make(folder, f"make -s {' '.join(tools)}")
+    return file_sizes(str(program)), subprocess.run([program], check=False, capture_output=True).returncode
+
+
+def lever_set(*names: str) -> LeverSet:
+    """Levers by name."""
+    found = LeverSet()
+    for lever in LEVERS:
+        found = found.with_lever(lever) if lever.name in names else found
+    return found
+
+
+SETS = {
+    "nothing": LeverSet(),
+    "free": lever_set(*(lever.name for lever in LEVERS if not lever.group)),
+    "front-end": lever_set(*(lever.name for lever in LEVERS if lever.in_front_end)),
+    "linker": lever_set("sections", "icf-all", "relr", "jump-tables-more", "outlining"),
+    "thin": lever_set("lto-thin", "unwind-faults", "jump-tables-more", "oz"),
+    "top": lever_set(*(lever.name for lever in LEVERS)),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_real_build_has_the_bytes_that_were_measured(build: ProgramBuild, name: str) -> None:
+    levers = SETS[name]
+    measured = file_sizes(build.build(levers).path)
+    ran = subprocess.run([f"{build.scratch}/image"], check=False, capture_output=True).returncode
+    assert (measured, ran) == real(levers, Path(build.scratch, "project"))
+
+
+def test_a_lever_that_changes_nothing_is_refused(build: ProgramBuild) -> None:
+    """Each with its reason; the same units without their sources cannot pass the front end again."""
+    known = {lever.name: lever for lever in LEVERS}
+    assert not any(map(build.refusal, LEVERS))
+    plain = {
+        name: replace(unit, arguments=tuple(each for each in unit.arguments if "protector" not in each))
+        for name, unit in build.corpus.units.items()
+    }
+    others = replace(build, corpus=replace(build.corpus, units=plain))
+    assert others.refusal(known["no-stack-protector"]) == "is off already"
+    shared = replace(build, program=replace(build.program, arguments=("-shared",)))
+    assert shared.refusal(known["hidden"]) == "for executables"
+    assert not shared.refusal(known["sections"])
+    bare = replace(build, corpus=replace(build.corpus, facts=CorpusFacts()))
+    assert bare.refusal(known["no-pie"]).startswith("needs the sources, such as ")
+    assert not bare.refusal(known["lto-full"])
+
+
+def test_what_is_allowed() -> None:
+    known = {lever.name: lever for lever in LEVERS}
+    assert [name for name, lever in known.items() if Allowed()(lever)] == [
+        "sections",
+        "icf-safe",
+        "block-placement",
+    ]
+    everything = Allowed.parse(["all"])
+    assert {lever.group for lever in LEVERS if not everything(lever)} == {HARDENING}
+    some = Allowed.parse(["unwind,lto-full", "no-pie"])
+    assert some(known["unwind-shared"])
+    assert some(known["no-pie"])
+    assert not some(known["lto-thin"])
+    assert not some(known["no-cet"])
+    with pytest.raises(UsageError, match=r"--allow: expected some of all, icf, .*, got 'pie'"):
+        Allowed.parse(["pie"])

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`LEVERS`: what can be switched on in a build to make its program smaller, and what is lost by it.
+
+Most levers act behind clang's front end, so that they are measured on the bitcode of a corpus. Those with
+`in_front_end` change what the front end makes: they need the sources that the corpus was made of.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from passpilot.plugin.errors import UsageError
+
+ALL: Final = "all"
+"""For `--allow`: all groups but `HARDENING`."""
+
+HARDENING: Final = "hardening"
+"""The group of levers that make a program easier to attack; it is only allowed by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """One thing to switch on."""
+
+    name: str
+    rung: str
+    """Levers of one rung are alternatives."""
+    loses: str = ""
+    """What is lost, in one clause; empty if nothing is."""
+    group: str = ""
+    """The name that allows it; empty for levers that cost nothing."""
+    compiling: tuple[str, ...] = ()
+    """Flags for clang where it compiles."""
+    linking: tuple[str, ...] = ()
+    """Flags for clang where it links."""
+    machine: tuple[str, ...] = ()
+    """Options of LLVM's code generation, for clang and for lld."""
+    passpilot: tuple[str, ...] = ()
+    """Options of `passpilot cc`, as NAME=VALUE."""
+    lto: Literal["", "thin", "full"] = ""
+    in_front_end: bool = False
+    """Whether it changes the module, so that the front end must run again."""
+    only: Literal["", "executable", "pie"] = ""
+    """The kind of program that it is for."""
+    where: str = ""
+    """A beginning of an argument of ``clang -cc1`` without which there is nothing to switch off."""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """All its flags for `passpilot cc`, where the same flags compile and link."""
+        machine = [word for option in self.machine for word in ("-mllvm", f"-{option}")]
+        ours = [f"--{option}" for option in self.passpilot]
+        lto = [f"-flto={self.lto}"] if self.lto else []
+        return (*ours, *lto, *self.compiling, *machine, *self.linking)
+
+
+@dataclass(frozen=True, slots=True)
+class LeverSet:
+    """Levers that are on together, in their order."""
+
+    levers: tuple[Lever, ...] = ()
+    decisions: str = ""
+    """The path of a decision file."""
+
+    def with_lever(self, lever: Lever) -> LeverSet:
+        """The set with one more, which replaces the one of its rung."""
+        kept = tuple(each for each in self.levers if each.rung != lever.rung)
+        return LeverSet((*kept, lever), self.decisions)
+
+    @property
+    def lto(self) -> str:
+        """``thin``, ``full``, or nothing."""
+        return next((lever.lto for lever in self.levers if lever.lto), "")
+
+    @property
+    def passpilot(self) -> dict[str, str]:
+        """The options of `passpilot cc` by name."""
+        found = dict(option.split("=", 1) for lever in self.levers for option in lever.passpilot)
+        return {**found, **({"decisions": self.decisions} if self.decisions else {})}
+
+    @property
+    def front_end(self) -> tuple[str, ...]:
+        """The flags for which the front end must run again."""
+        return tuple(flag for lever in self.levers if lever.in_front_end for flag in lever.compiling)
+
+    @property
+    def compiling(self) -> list[str]:
+        """The flags behind the front end."""
+        flags = [flag for lever in self.levers if not lever.in_front_end for flag in lever.compiling]
+        return [*flags, *(word for option in self.machine for word in ("-mllvm", f"-{option}"))]
+
+    @property
+    def machine(self) -> list[str]:
+        """Options of code generation."""
+        return [option for lever in self.levers for option in lever.machine]
+
+    @property
+    def linking(self) -> list[str]:
+        """The flags for clang where it links, -flto included."""
+        flags = [flag for lever in self.levers for flag in lever.linking]
+        if self.lto:
+            flags += [f"-flto={self.lto}", *(f"-Wl,-mllvm,-{option}" for option in self.machine)]
+        return flags
+
+    @property
+    def line(self) -> str:
+        """The flags for `passpilot cc`, or for clang, that compile and link with these levers.
+
+        Clang does not warn of those that a compilation does not use.
+        """
+        ours = [f"--{name}={value}" for name, value in self.passpilot.items()]
+        linking = [flag for flag in self.linking if not flag.startswith("-flto")]
+        lto = [f"-flto={self.lto}"] if self.lto else []
+        begin, end = "--start-no-unused-arguments", "--end-no-unused-arguments"
+        quiet = [begin, *self.front_end, *lto, *self.compiling, "-fuse-ld=lld", *linking, end]
+        return shlex.join([*ours, *quiet])
+
+
+def _machine(name: str, rung: str, loses: str, group: str, *options: str) -> Lever:
+    return Lever(name, rung, loses, group, machine=options)
+
+
+_OLD_LOADER: Final = "loaders before glibc 2.36 refuse the program"
+_PROFILERS: Final = "profilers and debuggers lose callers inside prologues and pushed arguments"
+
+LEVERS: Final = (
+    Lever(
+        "sections",
+        "sections",
+        compiling=("-ffunction-sections", "-fdata-sections"),
+        linking=("-Wl,--gc-sections",),
+    ),
+    Lever("icf-safe", "icf", linking=("-Wl,--icf=safe",)),
+    Lever("icf-all", "icf", "different functions may have one address", "icf", linking=("-Wl,--icf=all",)),
+    Lever(
+        "merged-constants",
+        "constants",
+        "different constants may have one address",
+        "constants",
+        compiling=("-fmerge-all-constants",),
+        in_front_end=True,
+    ),
+    Lever(
+        "hidden",
+        "visibility",
+        "plug-ins and dlsym do not find the program's names",
+        "visibility",
+        compiling=("-fvisibility=hidden",),
+        in_front_end=True,
+        only="executable",
+    ),
+    Lever(
+        "relr",
+        "relocations",
+        _OLD_LOADER,
+        "relocations",
+        linking=("-Wl,-z,pack-relative-relocs",),
+        only="pie",
+    ),
+    Lever(
+        "no-pie",
+        "position",
+        "hardening: the program has a fixed address",
+        HARDENING,
+        compiling=("-fno-pie",),
+        linking=("-no-pie",),
+        in_front_end=True,
+        only="pie",
+    ),
+    Lever(
+        "no-stack-protector",
+        "stack-protector",
+        "hardening: overflows of buffers on the stack are not noticed",
+        HARDENING,
+        compiling=("-fno-stack-protector",),
+        in_front_end=True,
+        where="-stack-protector",
+    ),
+    Lever(
+        "no-cet",
+        "cet",
+        "hardening: indirect jumps may go anywhere",
+        HARDENING,
+        compiling=("-fcf-protection=none",),
+        in_front_end=True,
+        where="-fcf-protection=",
+    ),
+    Lever("lto-thin", "lto", "links take longer, and need clang's objects and lld", "lto", lto="thin"),
+    Lever("lto-full", "lto", "every link compiles the whole program, on one processor", "lto", lto="full"),
+    Lever("unwind-faults", "unwind", _PROFILERS, "unwind", passpilot=("unwind=faults",)),
+    Lever(
+        "unwind-shared",
+        "unwind",
+        f"{_PROFILERS}, and the entry of a single function",
+        "unwind",
+        passpilot=("unwind=shared",),
+    ),
+    Lever(
+        "unwind-exceptions",
+        "unwind",
+        "backtraces of crashes and profilers end at functions that no exception passes",
+        "unwind",
+        passpilot=("unwind=exceptions",),
+    ),
+    _machine("block-placement", "placement", "", "", "apply-ext-tsp-for-size"),
+    _machine("no-machine-licm", "licm", "loops compute constants again", "speed", "disable-machine-licm"),
+    _machine(
+        "jump-tables-more", "jump-tables", "jumps wait for a load", "speed", "optsize-jump-table-density=10"
+    ),
+    _machine(
+        "jump-tables-fewer", "jump-tables", "switches compare more", "speed", "optsize-jump-table-density=80"
+    ),
+    _machine(
+        "outlining",
+        "outlining",
+        "calls of outlined code take time, and compress badly",
+        "speed",
+        "enable-machine-outliner=always",
+        "enable-linkonceodr-outlining",
+    ),
+    Lever(
+        "oz",
+        "policy",
+        "compilations take 1.15 times as long, and outlined code some calls",
+        "oz",
+        passpilot=("policy=@oz",),
+    ),
+)
+"""The rungs from the bottom: what costs nothing, the linker, the code."""
+
+DECISIONS: Final = Lever("decisions", "decisions", "the decision file belongs to the sources")
+"""What `passpilot tune` has found; the path is in `LeverSet.decisions`."""
+
+GROUPS: Final = tuple(dict.fromkeys(lever.group for lever in LEVERS if lever.group))
+"""What `--allow` takes, beside the names of levers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What a user allows."""
+
+    names: frozenset[str] = field(default_factory=frozenset)
+
+    @classmethod
+    def parse(cls, words: Iterable[str]) -> Allowed:
+        """Groups and names of levers, and ``all``.
+
+        Raises:
+            UsageError: one is unknown.
+        """
+        names = [name for word in words for name in word.split(",") if name]
+        levers = [lever.name for lever in LEVERS if lever.group]
+        for name in names:
+            if name not in (ALL, *GROUPS, *levers):
+                raise UsageError(f"--allow: expected some of {ALL}, {', '.join(GROUPS)}, got {name!r}")
+        return cls(frozenset(names))
+
+    def __call__(self, lever: Lever) -> bool:
+        """Whether a lever may be taken."""
+        named = lever.name in self.names or lever.group in self.names
+        return not lever.group or named or (ALL in self.names and lever.group != HARDENING)
+
+    def __str__(self) -> str:
+        return ",".join(sorted(self.names))
