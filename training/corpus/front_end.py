@@ -89,13 +89,18 @@ class FrontEnd:
         rows = [_words(line) for line in lines if line.startswith(' "')]
         return [job for row in rows if (job := _job(row)) is not None]
 
-    def bitcode(self, job: FrontEndJob) -> bytes:
+    def bitcode(self, job: FrontEndJob, dependencies: str = "") -> bytes:
         """The module of a source before optimization.
+
+        Args:
+            job: the source.
+            dependencies: a file that gets what the source has read, for `make`; none without a name.
 
         Raises:
             CompilationError: clang fails or takes too long.
         """
-        return self._compile(job, BEFORE_OPTIMIZATION, "-")
+        wanted = ("-dependency-file", dependencies, "-MT", "unit") * bool(dependencies)
+        return self._compile(job, (*BEFORE_OPTIMIZATION, *wanted), "-")
 
     def make_object(self, job: FrontEndJob, output: str) -> None:
         """Write the object of a source or a module, and nothing else.

@@ -3,21 +3,32 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import shlex
+import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.files import make_folder, write_file
 from passpilot.plugin.origin import warn_user
+from passpilot.plugin.toolchain import installed
+from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.builder import build_corpus
 from passpilot.training.corpus.recorded.from_recording import draft_recording
+from passpilot.training.corpus.recorded.recording import read_recording
 
 COMPILERS: Final = {"cc": ("cc", "gcc", "clang"), "c++": ("c++", "g++", "clang++")}
-"""The names of compilers that a build may call, for which our commands stand in."""
+"""The names of compilers that a build may seek: those that are not installed are our commands."""
+
+OTHERS: Final = re.compile(
+    r"(.*-)?(cc|c\+\+|gcc|g\+\+|tcc|icc|icx|icpx|armcc|armclang|nvcc|hipcc|emcc|em\+\+)(-[\d.]+)?"
+)
+"""The names of compilers that `passpilot cc` does not stand in for, behind plain ones."""
 
 MAKE: Final = ("make", "gmake")
 
@@ -25,34 +36,88 @@ MAKE: Final = ("make", "gmake")
 def recorded_corpus(command: Sequence[str], output: str) -> str:
     """Run a build, and make a corpus of what it compiles and links; returns its folder.
 
-    If the corpus is there already, the build is not run again.
+    If the corpus is there and no source has changed, the build is not run again.
 
     Raises:
         InputError: the build fails, or compiles nothing.
     """
-    folder = os.path.join(output, "corpus")
+    folder, recording = os.path.join(output, "corpus"), os.path.abspath(os.path.join(output, "recording"))
     if os.path.exists(folder):
-        warn_user(f"tuning what {folder} has; remove it to build again")
-        return folder
-    recording = os.path.join(output, "recording")
-    with tempfile.TemporaryDirectory(prefix="passpilot-compilers-") as place:
-        try:
-            done = subprocess.run(command, env=_environment(place, recording), check=False)
-        except OSError as error:
-            raise InputError(f"tune: expected to run {command[0]}, got: {error.strerror}") from error
+        changed = _changed(recording)
+        if not changed:
+            warn_user(f"tuning what {folder} has; remove it to build again")
+            return folder
+        warn_user(f"{changed} has changed since {folder} was made; building again")
+    programs = recording + ".programs"
+    if os.path.exists(programs):
+        os.remove(programs)
+    environment = _environment(output, recording)
+    if not shutil.which(command[0], path=environment["PATH"]):
+        raise InputError(f"tune: expected a command, got {command[0]}, which cannot be run")
+    # The shell has the library, so that the command itself may be a compiler.
+    words = ["/bin/sh", "-c", 'exec "$@"', "sh", *command]
+    done = subprocess.run(words, env=environment, check=False)
+    seen = _names_in(programs)
     if done.returncode:
         raise InputError(
             f"tune: expected {shlex.join(command)} to succeed, got exit code {done.returncode}; "
-            "clang compiles it here"
+            f"clang compiles it here{_other_compilers(seen)}"
         )
     if not os.path.isdir(recording):
+        raise InputError(_nothing_compiled(command, seen))
+    draft = draft_recording(recording)
+    if changed := _changed(recording):
         raise InputError(
-            f"tune: expected {shlex.join(command)} to compile something, got nothing; clean the build first"
+            f"tune: expected {shlex.join(command)} to compile {changed}, which has changed, got its old "
+            "object; clean the build first"
         )
-    built = build_corpus(folder, draft_recording(os.path.abspath(recording)))
+    if os.path.exists(folder):
+        shutil.rmtree(folder)
+    built = build_corpus(folder, draft)
     for problem in built.problems:
         warn_user(problem)
     return folder
+
+
+def _changed(recording: str) -> str:
+    """A file that has changed since the newest compilation that read it; empty if there is none."""
+    if not os.path.isdir(recording):
+        return ""
+    newest = {(unit.source, unit.output): unit for unit in read_recording(recording).units}
+    return next(filter(None, (unit.changed() for unit in newest.values())), "")
+
+
+def _nothing_compiled(command: Sequence[str], seen: Sequence[str]) -> str:
+    text = f"tune: expected {shlex.join(command)} to compile something, got nothing"
+    if others := _other_compilers(seen):
+        return text + others
+    names = ", ".join(name for some in COMPILERS.values() for name in some)
+    return (
+        f"{text}: it ran {', '.join(seen)}, and none of {names} with or without a version; clean the build "
+        "first. A build whose tools are linked statically, or that clears the environment, must call "
+        "`passpilot cc --record=DIR` itself"
+    )
+
+
+def _other_compilers(seen: Sequence[str]) -> str:
+    """What to do about compilers that have run, and cannot be replaced."""
+    others = [name for name in seen if OTHERS.fullmatch(name)]
+    if not others:
+        return ""
+    prefix = re.sub(r"-?[^-]+(-[\d.]+)?$", "", others[0])
+    target = f"clang --target={prefix}" if "-" in prefix else "clang"
+    return f" but what {', '.join(others)} compiled; configure the build for {target}"
+
+
+def _names_in(path: str) -> list[str]:
+    """The names of programs that a build has run, without those of compilers that are replaced."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            names = dict.fromkeys(file.read().splitlines())
+    except FileNotFoundError:
+        return []
+    ours = {name for some in COMPILERS.values() for name in some}
+    return [name for name in names if re.sub(r"-[\d.]+$", "", name) not in ours]
 
 
 LTO: Final = "-flto -fuse-ld=lld -Wl,--gc-sections,--icf=safe "
@@ -61,24 +126,65 @@ LTO: Final = "-flto -fuse-ld=lld -Wl,--gc-sections,--icf=safe "
 
 def rebuild_line(command: Sequence[str], decisions: str, *, lto: bool) -> str:
     """The shell command that builds with a decision file."""
-    path, flags = os.path.abspath(decisions), LTO if lto else ""
-    variables = [
-        f"{variable}={shlex.quote(f'passpilot {tool} {flags}--decisions={path}')}"
-        for variable, tool in (("CC", "cc"), ("CXX", "c++"))
-    ]
-    words = [shlex.join(command), *variables]
-    return " ".join(words if os.path.basename(command[0]) in MAKE else [*variables, words[0]])
+    flags = f"{LTO if lto else ''}--decisions={os.path.abspath(decisions)}"
+    drivers = {driver: f"passpilot {driver} {flags}" for driver in COMPILERS}
+    name = os.path.basename(command[0])
+    for driver, alike in COMPILERS.items():
+        if re.sub(r"-[\d.]+$", "", name) in alike:
+            return f"{drivers[driver]} {shlex.join(command[1:])}"
+    variables = [f"CC={shlex.quote(drivers['cc'])}", f"CXX={shlex.quote(drivers['c++'])}"]
+    if name in MAKE:
+        return " ".join([shlex.join(command), *variables])
+    folder = _tree(command)
+    tree, build = shlex.quote(folder), shlex.join(command)
+    if os.path.isdir(os.path.join(folder, "meson-private")):
+        return f"{' '.join(variables)} meson setup --wipe {tree} && {build}"
+    if not (compiler := _configured(folder)):
+        return " ".join([*variables, build])
+    clean = " --clean-first" * (name == "cmake")
+    if not lto and os.path.realpath(compiler) == os.path.realpath(shutil.which(f"clang-{MAJOR}") or ""):
+        launchers = (
+            f"-DCMAKE_{language}_COMPILER_LAUNCHER={shlex.quote(drivers[driver].replace(' ', ';'))}"
+            for language, driver in (("C", "cc"), ("CXX", "c++"))
+        )
+        return f"cmake -B {tree} {' '.join(launchers)} && {build}{clean}"
+    return f"{' '.join(variables)} cmake --fresh -B {tree} YOUR-OPTIONS && {build}"
 
 
-def _environment(place: str, recording: str) -> Mapping[str, str]:
-    """The environment in which compilers are ours."""
+def _tree(command: Sequence[str]) -> str:
+    """The folder that a command of cmake, ninja or meson builds in."""
+    for word, following in itertools.pairwise(command):
+        if word in ("--build", "-C", "-B"):
+            return following
+    return "."
+
+
+def _configured(folder: str) -> str:
+    """The C compiler of a tree that CMake has configured, or the one for C++; empty if it is none."""
+    try:
+        with open(os.path.join(folder, "CMakeCache.txt"), encoding="utf-8", errors="replace") as file:
+            found = re.search(r"^CMAKE_C(?:XX)?_COMPILER:\w+=(.+)$", file.read(), re.MULTILINE)
+    except OSError:
+        return ""
+    return found[1].replace("++", "") if found else "none"
+
+
+def _environment(output: str, recording: str) -> Mapping[str, str]:
+    """The environment in which compilers are ours, whatever the build calls them."""
     passpilot = os.path.join(os.path.dirname(sys.executable), "passpilot")
-    for tool, names in COMPILERS.items():
-        record = shlex.quote(f"--record={os.path.abspath(recording)}")
-        text = f'#!/bin/sh\nexec {shlex.quote(passpilot)} {tool} {record} "$@"\n'
-        for name in names:
-            with open(os.path.join(place, name), "w", encoding="utf-8", errors="surrogateescape") as file:
-                file.write(text)
-            os.chmod(file.name, 0o700)
-    path = os.pathsep.join([place, *os.get_exec_path()])
-    return {**os.environ, "PATH": path, "CC": os.path.join(place, "cc"), "CXX": os.path.join(place, "c++")}
+    names = os.path.abspath(os.path.join(output, "compilers"))  # a configured build may keep their paths
+    make_folder(names)
+    for tool, alike in COMPILERS.items():
+        for name in alike:
+            text = f'#!/bin/sh\nexec {shlex.quote(passpilot)} {tool} "$@"\n'
+            path = os.path.join(names, name)
+            write_file(path, text)
+            os.chmod(path, 0o755)
+    preloaded = filter(None, (installed("libpasspilot_preload.so"), os.environ.get("LD_PRELOAD")))
+    return {
+        **os.environ,
+        "PATH": os.pathsep.join([*os.get_exec_path(), names]),
+        "LD_PRELOAD": ":".join(preloaded),
+        "PASSPILOT_RECORDER": passpilot,
+        "PASSPILOT_RECORDING": recording,
+    }

@@ -7,7 +7,8 @@ run in parallel. `recording.py` reads it. A command's file has
 
     {"format": 1, "time": nanoseconds, "directory": "/abs", "driver": "cc", "command": ["clang-22", ...],
      "units": [{"source": "/abs/a.c", "language": "c", "arguments": ["-cc1", ...], "bitcode": "SHA256",
-                "problem": "", "output": "/abs/a.o", "sha256": "...", "code_sha256": "..."}],
+                "problem": "", "read": ["/abs/a.c", "/abs/a.h"], "output": "/abs/a.o", "sha256": "...",
+                "code_sha256": "..."}],
      "link": {"output": "/abs/program", "sha256": "", "items": [
         {"kind": "argument", "text": "-pthread"},
         {"kind": "unit", "path": "/abs/a.c"},
@@ -24,6 +25,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -91,12 +94,12 @@ def record_command(folder: str, front_end: FrontEnd, command: BuildCommand) -> N
 
 
 def _unit(folder: str, front_end: FrontEnd, job: FrontEndJob, *, linked: bool) -> dict[str, object]:
-    problem, digest = "", ""
+    problem, digest, read = "", "", [os.path.join(front_end.directory, job.source)]
     if not os.path.isfile(os.path.join(front_end.directory, job.source)):
         problem = "expected a file that can be read again, got a stream"
     else:
         try:
-            data = front_end.bitcode(job)
+            data, read = _compiled(front_end, job)
         except CompilationError as error:
             problem = str(error)
         else:
@@ -112,9 +115,20 @@ def _unit(folder: str, front_end: FrontEnd, job: FrontEndJob, *, linked: bool) -
         "arguments": list(job.recorded),
         "bitcode": digest,
         "problem": problem,
+        "read": [os.path.normpath(path) for path in read],
         "output": output,
         **(_hashes(_contents(output)) if output else {}),
     }
+
+
+def _compiled(front_end: FrontEnd, job: FrontEndJob) -> tuple[bytes, list[str]]:
+    """The bitcode of a source, and the files that it was made of, without those of the system."""
+    with tempfile.NamedTemporaryFile(prefix="passpilot-", suffix=".d") as file:
+        data = front_end.bitcode(job, file.name)
+        rule = file.read().decode("utf-8", "surrogateescape")
+    names = re.findall(r"(?:\\.|[^\s\\])+", rule.replace("\\\n", " "))[1:]
+    plain = [re.sub(r"\\(.)|\$(\$)", r"\1\2", name) for name in names]
+    return data, [os.path.join(front_end.directory, name) for name in plain]
 
 
 def _link(command: BuildCommand, directory: str, sources: set[str]) -> dict[str, object]:

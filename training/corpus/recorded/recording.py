@@ -26,6 +26,8 @@ class RecordedUnit:
     """The file of the bitcode; it may be missing if there is a problem."""
     problem: str = ""
     """Why there is no bitcode; empty if there is."""
+    read: tuple[str, ...] = ()
+    """The source and the headers, without those of the system."""
     output: str = ""
     """The object; empty if the same command linked it."""
     sha256: str = ""
@@ -34,6 +36,19 @@ class RecordedUnit:
     """Of the object's machine code."""
     command: tuple[str, ...] = ()
     directory: str = ""
+    time: int = 0
+    """When it was recorded, in nanoseconds of the epoch."""
+
+    def changed(self) -> str:
+        """A file that has changed since it was read, or is gone; empty if there is none."""
+        for path in self.read:
+            try:
+                if os.stat(path).st_mtime_ns <= self.time:
+                    continue
+            except OSError:
+                pass
+            return path
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +118,7 @@ class RecordedCommand:
                 bitcode=str(folder / MODULES / f"{unit.bitcode}.bc"),
                 command=found.command,
                 directory=directory,
+                time=found.time,
             )
             for unit in found.units
         )

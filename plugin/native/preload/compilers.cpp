@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// libpasspilot_preload.so: records a build that names its compilers itself.
+// `passpilot tune -- BUILD` loads it into all programs of the build
+// (LD_PRELOAD). Where one of them starts a compiler, `passpilot cc --record`
+// starts in its place, so that no absolute path, launcher or toolchain file
+// escapes; and the names of all programs are noted, to say what has run.
+//
+// The functions run in children of vfork and beside other threads, so they
+// take memory from the stack alone. Without the two variables below they do
+// what those of the C library do.
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <alloca.h>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <type_traits>
+
+namespace {
+
+using Words = char *const *;
+
+/// The command `passpilot`, and the folder of the recording.
+constexpr const char *kCommand = "PASSPILOT_RECORDER";
+constexpr const char *kFolder = "PASSPILOT_RECORDING";
+
+const char *kLaunchers[] = {"ccache", "sccache", "distcc", "icecc"};
+
+const char *valueOf(Words variables, const char *name) {
+  size_t length = std::strlen(name);
+  for (; variables && *variables; ++variables)
+    if (std::strncmp(*variables, name, length) == 0 &&
+        (*variables)[length] == '=')
+      return *variables + length + 1;
+  return nullptr;
+}
+
+const char *baseName(const char *path) {
+  const char *slash = std::strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+bool isOneOf(const char *word, size_t length, const char *const *begin,
+             const char *const *end) {
+  for (; begin != end; ++begin)
+    if (std::strlen(*begin) == length &&
+        std::strncmp(word, *begin, length) == 0)
+      return true;
+  return false;
+}
+
+/// What a program's name says of a compiler: its driver, and the target before
+/// the last part, as in aarch64-linux-gnu-clang++-22.
+struct Compiler {
+  const char *driver = nullptr; ///< cc or c++; null for other programs
+  size_t target = 0;            ///< the length of the target in the name
+};
+
+bool isThisMachine(const char *target, size_t length) {
+#if defined(__x86_64__)
+  constexpr char kMachine[] = "x86_64-";
+#elif defined(__aarch64__)
+  constexpr char kMachine[] = "aarch64-";
+#else
+  constexpr char kMachine[] = "-";
+#endif
+  constexpr char kSystem[] = "linux-gnu";
+  constexpr size_t kTail = sizeof kSystem - 1;
+  return length > kTail &&
+         std::strncmp(target, kMachine, sizeof kMachine - 1) == 0 &&
+         std::strncmp(target + length - kTail, kSystem, kTail) == 0;
+}
+
+Compiler compilerOf(const char *path) {
+  static const char *const c[] = {"cc", "gcc", "clang"};
+  static const char *const cxx[] = {"c++", "g++", "clang++"};
+  const char *name = baseName(path);
+  size_t length = std::strlen(name);
+  size_t version = length;
+  while (version && std::strchr("0123456789.", name[version - 1]))
+    --version;
+  if (version && name[version - 1] == '-')
+    length = version - 1;
+  size_t start = length;
+  while (start && name[start - 1] != '-')
+    --start;
+  const char *last = name + start;
+  length -= start;
+  Compiler found;
+  if (isOneOf(last, length, std::begin(c), std::end(c)))
+    found.driver = "cc";
+  else if (isOneOf(last, length, std::begin(cxx), std::end(cxx)))
+    found.driver = "c++";
+  if (!found.driver || start == 0)
+    return found;
+  if (isThisMachine(name, start - 1))
+    return found;
+  // Only clang can stand in for a cross compiler, and only clang's names take
+  // a target: those of gcc bring a C library of their own.
+  bool clang = std::strncmp(last, "clang", 5) == 0;
+  if (!clang || !std::memchr(name, '-', start - 1))
+    return {};
+  found.target = start - 1;
+  return found;
+}
+
+/// Whether a program is a script, which calls a compiler itself.
+bool isScript(const char *path) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return false;
+  char start[2] = {};
+  bool script = read(file, start, 2) == 2 && start[0] == '#' && start[1] == '!';
+  close(file);
+  return script;
+}
+
+/// The program's path in `path`, searched as the C library does it.
+const char *searched(const char *name, char *path) {
+  if (std::strchr(name, '/'))
+    return name;
+  const char *folders = valueOf(environ, "PATH");
+  while (folders) {
+    const char *end = std::strchr(folders, ':');
+    int length = int(end ? end - folders : std::strlen(folders));
+    struct stat status{};
+    if (std::snprintf(path, PATH_MAX, "%.*s%s%s", length, folders,
+                      length ? "/" : "", name) < PATH_MAX &&
+        access(path, X_OK) == 0 && stat(path, &status) == 0 &&
+        S_ISREG(status.st_mode))
+      return path;
+    folders = end ? end + 1 : nullptr;
+  }
+  return name;
+}
+
+void note(const char *folder, const char *program) {
+  char path[PATH_MAX];
+  if (std::snprintf(path, sizeof path, "%s.programs", folder) >= PATH_MAX)
+    return;
+  int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0)
+    return;
+  char line[NAME_MAX + 2];
+  int length = std::snprintf(line, sizeof line, "%.255s\n", baseName(program));
+  [[maybe_unused]] ssize_t written = write(file, line, size_t(length));
+  close(file);
+}
+
+bool isLauncher(const char *path) {
+  const char *name = baseName(path);
+  return isOneOf(name, std::strlen(name), std::begin(kLaunchers),
+                 std::end(kLaunchers));
+}
+
+/// A program, its arguments and variables, as they are or changed. The words
+/// live as long as the object, which is on the stack of the calling function.
+struct Program {
+  const char *path;
+  Words arguments, variables;
+};
+
+size_t count(Words words) {
+  size_t number = 0;
+  while (words && words[number])
+    ++number;
+  return number;
+}
+
+/// Calls `run` with the program that is to start in place of this one.
+template <typename Run>
+int start(const char *file, bool search, Words arguments, Words variables,
+          Run run) {
+  const Program given{file, arguments, variables};
+  const char *command = valueOf(variables, kCommand);
+  const char *folder = valueOf(variables, kFolder);
+  if (!command || !folder || !file || !arguments || !arguments[0])
+    return run(given, search);
+  int before = errno;
+  note(folder, file);
+  size_t skipped = 1;
+  const char *name = file;
+  if (isLauncher(file) && arguments[1] && compilerOf(arguments[1]).driver)
+    name = arguments[skipped++];
+  Compiler compiler = compilerOf(name);
+  bool ours = std::strcmp(baseName(file), "passpilot") == 0 && arguments[1] &&
+              (std::strcmp(arguments[1], "cc") == 0 ||
+               std::strcmp(arguments[1], "c++") == 0);
+  if (ours)
+    compiler.driver = arguments[skipped++];
+  char path[PATH_MAX];
+  const char *next = arguments[skipped] ? arguments[skipped] : "";
+  if (!compiler.driver || std::strncmp(next, "-cc1", 4) == 0 ||
+      (!ours &&
+       isScript(search || name != file ? searched(name, path) : name))) {
+    errno = before;
+    return run(given, search);
+  }
+  constexpr size_t kAdded = 5; // the command, its name, two options, the end
+  size_t words = count(arguments);
+  auto **made = static_cast<char **>(alloca((words + kAdded) * sizeof(char *)));
+  char option[PATH_MAX + 16], target[NAME_MAX + 16];
+  std::snprintf(option, sizeof option, "--record=%s", folder);
+  size_t used = 0;
+  made[used++] = const_cast<char *>(command);
+  made[used++] = const_cast<char *>(compiler.driver);
+  made[used++] = option;
+  if (compiler.target) {
+    std::snprintf(target, sizeof target, "--target=%.*s", int(compiler.target),
+                  baseName(name));
+    made[used++] = target;
+  }
+  while (arguments[skipped])
+    made[used++] = arguments[skipped++];
+  made[used] = nullptr;
+  // What the recorder starts is not recorded again.
+  auto **kept =
+      static_cast<char **>(alloca((count(variables) + 1) * sizeof(char *)));
+  size_t length = 0;
+  for (Words each = variables; *each; ++each)
+    if (std::strncmp(*each, kCommand, std::strlen(kCommand)) != 0)
+      kept[length++] = *each;
+  kept[length] = nullptr;
+  errno = before;
+  return run(Program{command, made, kept}, false);
+}
+
+decltype(execve) *nextExecve;
+decltype(execvpe) *nextExecvpe;
+decltype(posix_spawn) *nextSpawn, *nextSpawnp;
+
+/// Finds the C library's functions while the program has one thread.
+__attribute__((constructor)) void findFunctions() {
+  auto find = [](auto *&function, const char *name) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(
+        dlsym(RTLD_NEXT, name));
+  };
+  find(nextExecve, "execve");
+  find(nextExecvpe, "execvpe");
+  find(nextSpawn, "posix_spawn");
+  find(nextSpawnp, "posix_spawnp");
+}
+
+int execute(const char *file, bool search, Words arguments, Words variables) {
+  return start(file, search, arguments, variables,
+               [](const Program &program, bool searches) {
+                 return (searches ? nextExecvpe : nextExecve)(
+                     program.path, program.arguments, program.variables);
+               });
+}
+
+int spawn(bool search, pid_t *pid, const char *file,
+          const posix_spawn_file_actions_t *actions,
+          const posix_spawnattr_t *attributes, Words arguments,
+          Words variables) {
+  return start(file, search, arguments, variables,
+               [=](const Program &program, bool searches) {
+                 return (searches ? nextSpawnp : nextSpawn)(
+                     pid, program.path, actions, attributes, program.arguments,
+                     program.variables);
+               });
+}
+
+/// Collects the words of execl and its kin, and their variables.
+#define PASSPILOT_LIST(first, search, takesVariables)                          \
+  va_list list;                                                                \
+  va_start(list, first);                                                       \
+  size_t number = 1;                                                           \
+  while (va_arg(list, char *))                                                 \
+    ++number;                                                                  \
+  va_end(list);                                                                \
+  auto **words = static_cast<char **>(alloca((number + 1) * sizeof(char *)));  \
+  words[0] = const_cast<char *>(first);                                        \
+  va_start(list, first);                                                       \
+  for (size_t i = 1; i <= number; ++i)                                         \
+    words[i] = va_arg(list, char *);                                           \
+  Words variables = (takesVariables) ? va_arg(list, char **) : environ;        \
+  va_end(list);                                                                \
+  return execute(file, search, words, variables)
+
+} // namespace
+
+#define PASSPILOT_EXPORT extern "C" __attribute__((visibility("default")))
+
+PASSPILOT_EXPORT int execve(const char *file, Words arguments,
+                            Words variables) noexcept {
+  return execute(file, false, arguments, variables);
+}
+
+PASSPILOT_EXPORT int execv(const char *file, Words arguments) noexcept {
+  return execute(file, false, arguments, environ);
+}
+
+PASSPILOT_EXPORT int execvp(const char *file, Words arguments) noexcept {
+  return execute(file, true, arguments, environ);
+}
+
+PASSPILOT_EXPORT int execvpe(const char *file, Words arguments,
+                             Words variables) noexcept {
+  return execute(file, true, arguments, variables);
+}
+
+PASSPILOT_EXPORT int execl(const char *file, const char *first, ...) noexcept {
+  PASSPILOT_LIST(first, false, false);
+}
+
+PASSPILOT_EXPORT int execlp(const char *file, const char *first, ...) noexcept {
+  PASSPILOT_LIST(first, true, false);
+}
+
+PASSPILOT_EXPORT int execle(const char *file, const char *first, ...) noexcept {
+  PASSPILOT_LIST(first, false, true);
+}
+
+PASSPILOT_EXPORT int posix_spawn(pid_t *pid, const char *file,
+                                 const posix_spawn_file_actions_t *actions,
+                                 const posix_spawnattr_t *attributes,
+                                 Words arguments, Words variables) {
+  return spawn(false, pid, file, actions, attributes, arguments, variables);
+}
+
+PASSPILOT_EXPORT int posix_spawnp(pid_t *pid, const char *file,
+                                  const posix_spawn_file_actions_t *actions,
+                                  const posix_spawnattr_t *attributes,
+                                  Words arguments, Words variables) {
+  return spawn(true, pid, file, actions, attributes, arguments, variables);
+}
