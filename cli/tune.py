@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any, Final
@@ -13,7 +14,7 @@ from passpilot.cli.parser import SECONDS, Parser, count_of
 from passpilot.cli.progress import progress
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.files import check_output
-from passpilot.training.tuning.build import rebuild_line
+from passpilot.training.tuning.build import LTO, rebuild_line
 from passpilot.training.tuning.result import TuneResult
 from passpilot.training.tuning.reward import NAMES, RUN, SIZE
 from passpilot.training.tuning.search import LEVERS, MORE_LEVERS
@@ -60,8 +61,9 @@ def main(argv: Sequence[str]) -> int:
         if result.runs:
             _say(f"{result.name}: {result.runs}")
         if build:
-            path = f"{output}/{result.name}.decisions"
-            print(f"build {result.name} with: {rebuild_line(build, path, lto=options['lto'])}")
+            path = os.path.abspath(f"{output}/{result.name}.decisions")
+            flags = f"{LTO if options['lto'] else ''}--decisions={path}"
+            print(f"build {result.name} with: {rebuild_line(build, flags)}")
 
     with progress(lambda: state):
         result = tune(**options, callbacks=[show], done=finish)

@@ -124,9 +124,8 @@ LTO: Final = "-flto -fuse-ld=lld -Wl,--gc-sections,--icf=safe "
 """How compilers are called for a decision file of link-time optimization."""
 
 
-def rebuild_line(command: Sequence[str], decisions: str, *, lto: bool) -> str:
-    """The shell command that builds with a decision file."""
-    flags = f"{LTO if lto else ''}--decisions={os.path.abspath(decisions)}"
+def rebuild_line(command: Sequence[str], flags: str) -> str:
+    """The shell command that builds with these arguments for `passpilot cc`, such as ``--decisions=FILE``."""
     drivers = {driver: f"passpilot {driver} {flags}" for driver in COMPILERS}
     name = os.path.basename(command[0])
     for driver, alike in COMPILERS.items():
@@ -142,7 +141,8 @@ def rebuild_line(command: Sequence[str], decisions: str, *, lto: bool) -> str:
     if not (compiler := _configured(folder)):
         return " ".join([*variables, build])
     clean = " --clean-first" * (name == "cmake")
-    if not lto and os.path.realpath(compiler) == os.path.realpath(shutil.which(f"clang-{MAJOR}") or ""):
+    links = "-flto" in flags or "-Wl," in flags  # which launchers do not see
+    if not links and os.path.realpath(compiler) == os.path.realpath(shutil.which(f"clang-{MAJOR}") or ""):
         launchers = (
             f"-DCMAKE_{language}_COMPILER_LAUNCHER={shlex.quote(drivers[driver].replace(' ', ';'))}"
             for language, driver in (("C", "cc"), ("CXX", "c++"))

@@ -148,7 +148,7 @@ def test_a_tree_of_cmake_that_names_the_compiler(here: Path, generator: str) -> 
 
     decisions = here / "a.decisions"
     decisions.write_text('{"format": "passpilot decisions 3"}')
-    line = rebuild_line(build, str(decisions), lto=False)
+    line = rebuild_line(build, f"--decisions={decisions}")
     assert line.startswith("cmake -B build -DCMAKE_C_COMPILER_LAUNCHER='passpilot;cc;--decisions=")
     environment = {**os.environ, "PATH": f"{PASSPILOT.parent}:{os.environ['PATH']}"}
     done = subprocess.run(["sh", "-ec", line], env=environment, capture_output=True, text=True, check=False)
