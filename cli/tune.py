@@ -32,8 +32,9 @@ examples:
 
   passpilot tune --reward='run: {} bench.lua' --unseen='{} other.lua' -o fast -- make CFLAGS=-O2
 
-The size of a module is the machine code in the object file that llc -O2 makes; the size of a program is
-that of the executable that lld makes with --gc-sections --icf=safe. Every compilation runs in a process
+The size of a module is that of the object file that llc -O2 makes; the size of a program is that of the
+executable that lld makes with --gc-sections --icf=safe: the bytes that are loaded, unless --reward names
+another size. Every compilation runs in a process
 of its own. Ctrl-C ends the search and keeps the best decisions; after a crash the same command goes on
 where it ended. All other options are LLVM's own."""
 
@@ -91,9 +92,9 @@ def make_parser() -> Parser:
     pipeline = "textual pipeline (default<Oz>; a program's own level)"
     add("passes", default="", metavar="PIPELINE", help=pipeline)
     add("lto", action="store_true", help="search the module of a program's full link-time optimization")
-    add("size", action="store_true", help="make the machine code small, which is the default")
+    add("size", action="store_true", help="make what is loaded small, which is the default")
     reward = (
-        f"what to make small: {', '.join(NAMES)}, a sum such as 0.8*text+0.2*mca, or the time of a run, "
+        f"what to make small: {', '.join(NAMES)}, a sum such as 0.8*allocated+0.2*mca, or the time of a run, "
         f"'{RUN}: {{}} ARGUMENTS'; {RUN} for the program's recorded runs"
     )
     add("reward", default=SIZE, metavar="REWARD", help=reward)

@@ -2018,10 +2018,13 @@ def object_sizes(data: bytes) -> tuple[int, int]:
     The bytes of machine code, and of all that is loaded, of an ELF, COFF, Mach-O or wasm file.
     """
 
-def object_functions(data: bytes) -> list[tuple[str, int, bool]]:
+def object_functions(data: bytes) -> list[tuple[str, int, bool, int]]:
     """
-    Names and sizes of the functions that an object defines, and whether they are local.
+    Names and sizes of the functions that an object defines, whether they are local, and the bytes of their unwind entries, tables and padding.
     """
+
+def zstd_size(data: bytes) -> int:
+    """The bytes of data after zstd -19."""
 
 def archive_members(data: bytes) -> list[tuple[str, bytes]]:
     """

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import lzma
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -68,6 +69,24 @@ def allocated_bytes(data: bytes) -> int:
     return _core.object_sizes(data)[1]
 
 
+def xz_bytes(data: bytes) -> int:
+    """The bytes of a file that xz -9 compresses."""
+    return len(lzma.compress(data, preset=9))
+
+
+FILE_SIZES: Final[Mapping[str, Callable[[bytes], int]]] = {
+    "allocated": allocated_bytes,
+    "text": code_bytes,
+    "file": len,
+    "compressed": xz_bytes,
+    "zstd": _core.zstd_size,
+}
+"""The sizes of a stripped program, by the names of rewards."""
+
+SIZE_HEADS: Final = {"allocated": "allocated", "text": ".text", "file": "stripped", "compressed": "xz"}
+"""The sizes that every table has, and how they are called."""
+
+
 class FunctionSymbol(NamedTuple):
     """A function that an object defines."""
 
@@ -75,6 +94,8 @@ class FunctionSymbol(NamedTuple):
     size: int
     local: bool
     """Whether other objects cannot see it."""
+    more: int = 0
+    """The bytes of its unwind entries, of its tables of calls and jumps, and of its padding."""
 
 
 def function_symbols(data: bytes) -> list[FunctionSymbol]:

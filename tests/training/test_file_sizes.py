@@ -56,6 +56,38 @@ def test_what_is_loaded(triple: str, tmp_path: Path) -> None:
     assert f"{prefix}outside" not in functions
 
 
+BRANCHES: Final = """\
+int outside(int);
+int choose(int x) {
+  switch (x) {
+  case 0: return outside(3); case 1: return outside(17) + 1; case 2: return outside(5) * 7;
+  case 3: return 9; case 4: return outside(4) - 2; case 5: return outside(6) / 3;
+  }
+  return x;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("triple", "least"),
+    [("x86_64-linux-gnu", 24 + 8 + 24), ("i386-linux-gnu", 24 + 8 + 24), ("aarch64-linux-gnu", 24 + 8 + 6),
+     ("riscv32-unknown-elf", 24 + 8 + 24), ("thumbv7em-none-eabi", 8)],
+)  # fmt: skip
+def test_what_functions_bring_along(triple: str, least: int, tmp_path: Path) -> None:
+    """An unwind entry, its place in the index, and a jump table."""
+    (tmp_path / "a.c").write_text(BRANCHES)
+    found = {}
+    for flag in ("-fasynchronous-unwind-tables", "-fno-asynchronous-unwind-tables"):
+        command = ["clang-22", f"--target={triple}", "-Oz", "-ffunction-sections", flag, "-c", "a.c"]
+        subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
+        (found[flag],) = function_symbols((tmp_path / "a.o").read_bytes())
+    full, bare = found.values()
+    assert full.size == bare.size
+    assert full.more >= least
+    if "thumb" not in triple:  # .ARM.exidx has 8 bytes for every function
+        assert full.more >= bare.more + 24 + 8
+
+
 def test_zeros_are_not_loaded_from_the_file(tmp_path: Path) -> None:
     for triple in ("x86_64-linux-gnu", "x86_64-windows-msvc", "arm64-apple-macosx"):
         assert allocated_bytes(compiled(tmp_path, triple)) < 1000, triple

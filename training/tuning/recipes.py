@@ -40,15 +40,25 @@ TAILS: Final = (
 )
 """Pipelines that made some programs smaller behind default<Oz>."""
 
-OUTLINED: Final = ("enable-machine-outliner=always",)
-PLACED: Final = (*OUTLINED, "apply-ext-tsp-for-size")
-"""With blocks placed for size."""
-UNMOVED: Final = (*PLACED, "disable-machine-licm", "enable-linkonceodr-outlining", "tail-merge-size=2")
-"""Code generation leaves invariant code in loops."""
+UNWOUND: Final = ("unwind=faults",)
+"""Unwind tables that are exact where a program can stop."""
+PLACED: Final = (*UNWOUND, "apply-ext-tsp-for-size", "disable-machine-licm")
+"""With blocks placed for size; code generation leaves invariant code in loops."""
+OUTLINED: Final = ("enable-machine-outliner=always", "enable-linkonceodr-outlining")
 
-OPTIONS: Final = ((*UNMOVED, "disable-lsr"), UNMOVED, (*PLACED, "disable-lsr"), PLACED, OUTLINED)
+OPTIONS: Final = (
+    PLACED,
+    (*PLACED, *OUTLINED, "disable-lsr", "tail-merge-size=2", "optsize-jump-table-density=10"),
+    (*PLACED, *OUTLINED),
+    (*PLACED, "disable-lsr", "tail-merge-size=2"),
+    (*PLACED, "optsize-jump-table-density=40"),
+    (*PLACED, "enable-machine-outliner=optimistic-pgo"),
+    UNWOUND,
+)
 """Options of code generation that made some programs smaller; those that helped most come first."""
 
+SHARED: Final = "unwind=shared"
+"""In place of `UNWOUND` where one module is the whole program."""
 
 EVICTION: Final = (
     ("greedy-reverse-local-assignment",),

@@ -7,17 +7,19 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from passpilot.plugin.failures import utf8
 from passpilot.plugin.files import write_file
 from passpilot.plugin.ir import Function
+from passpilot.training.rewards import SIZE_HEADS
 from passpilot.training.tuning.decision_file import CallKey, UnitDecisions, write_decisions
 from passpilot.training.tuning.influence import component_sizes, components
 from passpilot.training.tuning.reward import RewardText
 from passpilot.training.tuning.search import Known
+from passpilot.training.tuning.sizes import SizeOf
 from passpilot.training.tuning.study import Study
 from passpilot.training.tuning.unit import Unit, UnitChoice
 
@@ -39,6 +41,7 @@ class TuneResult:
         curve: compilations, seconds and bytes at the start and at each improvement.
         calls: the calls that LLVM may inline.
         table: the search as `passpilot report` reads it.
+        sizes: those of `SIZE_HEADS` with LLVM's own decisions, and with `decisions`.
         runs: for a search for speed, what the runs at the end have shown.
         programs: the results of several modules or programs one by one; empty for one.
     """
@@ -52,15 +55,23 @@ class TuneResult:
     curve: Sequence[tuple[int, float, float]]
     calls: int
     table: object
+    sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     runs: str = ""
     programs: Sequence[TuneResult] = ()
     _change: str = ""
     _note: str = ""
 
     @classmethod
-    def of(cls, study: Study, reward: RewardText, note: str = "") -> TuneResult:
-        """The result of one search; `note` says in the file how the program is compiled."""
+    def of(cls, study: Study, reward: RewardText, size: SizeOf, note: str = "") -> TuneResult:
+        """The result of one search, whose programs `size` measures.
+
+        `note` says in the file how the program is compiled.
+        """
         start, best = study.start.total, study.best.total
+        sizes = {
+            kind: (size(study.start.units, kind).total, size(study.best.units, kind).total)
+            for kind in SIZE_HEADS
+        }
         return cls(
             study.name,
             unit_decisions(study, reward),
@@ -70,7 +81,8 @@ class TuneResult:
             study.seconds,
             study.curve,
             sum(len(unit.asked) for unit in study.best.units),
-            result_table(study, reward),
+            {**result_table(study, reward), "sizes": sizes},
+            sizes,
             study.summary(),
             (),
             reward.change(start, best),
@@ -102,6 +114,13 @@ class TuneResult:
             curve,
             sum(program.calls for program in programs),
             [program.table for program in programs],
+            {
+                kind: (
+                    sum(each.sizes[kind][0] for each in programs),
+                    sum(each.sizes[kind][1] for each in programs),
+                )
+                for kind in programs[0].sizes
+            },
             "",
             programs,
             reward.change(start, best),
@@ -123,9 +142,12 @@ class TuneResult:
     def __repr__(self) -> str:
         ratio = self.best / self.start if self.start else 1.0
         decided = sum(len(unit.inline) for unit in self.decisions)
+        sizes = ", ".join(
+            f"{SIZE_HEADS[kind]} {after / (before or 1):.3f}" for kind, (before, after) in self.sizes.items()
+        )
         return (
-            f"{self.name}: {self._change} ({ratio:.3f}); {decided} of {self.calls} calls decided, "
-            f"{self.compiles} compilations in {self.seconds:.0f} s"
+            f"{self.name}: {self._change} ({ratio:.3f}){sizes and f'; {sizes}'}; "
+            f"{decided} of {self.calls} calls decided, {self.compiles} compilations in {self.seconds:.0f} s"
         )
 
 

@@ -8,20 +8,32 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from passpilot.plugin.errors import UsageError
+from passpilot.training.rewards import FILE_SIZES, SIZE_HEADS
 from passpilot.training.tuning.parts import PARTS
-from passpilot.training.tuning.sizes import SizeMeasure, Sizes, estimated_sizes, object_sizes, scoped, summed
+from passpilot.training.tuning.sizes import (
+    ALLOCATED,
+    SizeMeasure,
+    SizeOf,
+    Sizes,
+    estimated_sizes,
+    object_sizes,
+    scoped,
+    summed,
+)
 from passpilot.training.tuning.unit import Compiled, Unit
 
 MEASURES: Final[Mapping[str, SizeMeasure]] = {"object": object_sizes, "estimate": estimated_sizes}
 """Those that need the objects alone."""
 
-SIZE: Final = "text"
-"""The linked size of a program, or the size of a module's object."""
+SIZE: Final = ALLOCATED
+"""What is made small by default."""
 
-NAMES: Final = (SIZE, *MEASURES, *PARTS)
+NAMES: Final = (*FILE_SIZES, *MEASURES, *PARTS)
+"""Those of a linked program or of a module's object, of all objects, and of functions."""
 
 RUN: Final = "run"
 """The time of a run of the program."""
@@ -45,7 +57,7 @@ class RewardText:
 
     @classmethod
     def parse(cls, text: str, limits: Sequence[str] = ()) -> RewardText:
-        """Parse ``text``, ``0.8*text+0.2*mca``, ``run: {} FILE``, and limits such as ``mca:1.01``.
+        """Parse ``text``, ``0.8*allocated+0.2*mca``, ``run: {} FILE``, and limits such as ``mca:1.01``.
 
         Raises:
             UsageError: the text is wrong.
@@ -58,7 +70,7 @@ class RewardText:
         for part in text.replace(" ", "").split("+"):
             found = _TERM.fullmatch(part)
             if not found or found[2] not in NAMES:
-                known = f"{', '.join(NAMES)}, {RUN}: COMMAND, or a sum such as 0.8*text+0.2*mca"
+                known = f"{', '.join(NAMES)}, {RUN}: COMMAND, or a sum such as 0.8*allocated+0.2*mca"
                 raise UsageError(f"--reward: expected {known}, got {part!r}")
             terms.append((float(found[1] or 1), found[2]))
         bounds = []
@@ -73,8 +85,8 @@ class RewardText:
         """The text of a change."""
         if self.run is not None:
             return f"run time {start:.0f} -> {best:.3f}"
-        if all(name not in PARTS for _, name in self.terms) and len(self.terms) == 1:
-            return f".text {start:.0f} -> {best:.0f} bytes"
+        if len(self.terms) == 1 and (name := self.terms[0][1]) not in PARTS:
+            return f"{SIZE_HEADS.get(name, name)} {start:.0f} -> {best:.0f} bytes"
         return f"{self.text} {start:.6g} -> {best:.6g}"
 
     @property
@@ -83,13 +95,13 @@ class RewardText:
         names = [name for _, name in self.terms] + [name for name, _ in self.limits]
         return tuple(dict.fromkeys(name for name in names if name in PARTS))
 
-    def measure(self, units: Sequence[Unit], size: SizeMeasure) -> SizeMeasure:
-        """The measure of units whose machine code `size` measures."""
+    def measure(self, units: Sequence[Unit], size: SizeOf) -> SizeMeasure:
+        """The measure of units; `size` measures one of `FILE_SIZES`."""
 
         def find(name: str) -> SizeMeasure:
             if name in PARTS:
                 return PartSums(name, units)
-            return MEASURES.get(name, size)
+            return MEASURES.get(name) or partial(_one_size, size, name)
 
         measure = find(self.terms[0][1])
         if len(self.terms) > 1:
@@ -97,6 +109,10 @@ class RewardText:
         for name, ratio in self.limits:
             measure = Limited(measure, find(name), ratio)
         return measure
+
+
+def _one_size(size: SizeOf, kind: str, units: Sequence[Compiled], /) -> Sizes:
+    return size(units, kind)
 
 
 def run_command(option: str, command: str) -> tuple[str, ...]:

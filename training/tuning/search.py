@@ -28,9 +28,11 @@ from passpilot.training.tuning.recipes import (
     EVICTION,
     OPTIONS,
     POLICIES,
+    SHARED,
     SIZE_LEVELS,
     TAILS,
     UNROLLING,
+    UNWOUND,
 )
 from passpilot.training.tuning.study import Outcome, Study
 
@@ -162,7 +164,13 @@ class Search(Study):
 
     def _options(self, options: Sequence[tuple[str, ...]]) -> None:
         """Give every unit the options of code generation that suit it."""
-        self._per_unit([self.everywhere(options=some) for some in options])
+        whole = all(unit.is_program for unit in self.units)
+        self._per_unit(
+            [
+                self.everywhere(options=tuple(SHARED if whole and word in UNWOUND else word for word in some))
+                for some in options
+            ]
+        )
 
     def _more_options(self, options: Sequence[tuple[str, ...]]) -> None:
         """Add the options to those that a unit has."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a search makes small: the machine code of objects, or of the program that they are linked to."""
+"""What a search makes small: objects, or the program that they are linked to."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from passpilot.training.rewards import code_bytes, function_symbols
+from passpilot.plugin import _core
+from passpilot.training.rewards import FILE_SIZES, FunctionSymbol, function_symbols
 from passpilot.training.timing.commands import Commands
 
 if TYPE_CHECKING:
@@ -24,9 +25,16 @@ DEADLINE: Final = 120.0
 _MAP_LINE: Final = re.compile(r" *[0-9a-f]+ +[0-9a-f]+ +([0-9a-f]+) +\d+ (\S| {8}\S| {16}\S)(.*)")
 """A line of lld's map: addresses, size, alignment; an output section, an input section or a symbol."""
 
+ALLOCATED: Final = "allocated"
+CODE: Final = "text"
+"""Names of `FILE_SIZES`. Functions count with all that they bring along, but for `CODE`."""
+
+_ALLOC, _EXECUTABLE = 0x2, 0x4
+"""SHF_ALLOC and SHF_EXECINSTR of a section's flags."""
+
 
 class Sizes(NamedTuple):
-    """The bytes of machine code, or what else is to be small.
+    """The bytes that are to be small, or what else is.
 
     A function that other objects cannot see is named ``NUMBER:NAME``, with the number of its object.
     """
@@ -44,6 +52,10 @@ class SizeMeasure(Protocol):
 
     def __call__(self, units: Sequence[Compiled], /) -> Sizes:
         """The sizes of the program."""
+
+
+SizeOf = Callable[[Sequence["Compiled"], str], Sizes]
+"""Measures one of `FILE_SIZES` of the objects of all units."""
 
 
 def scoped(number: int, name: str, *, local: bool) -> str:
@@ -71,15 +83,19 @@ def start_time(units: Sequence[Compiled]) -> Sizes:
     return Sizes(1.0, {}, {}, [0.0] * len(units))
 
 
-def _symbols(units: Sequence[Compiled]) -> Iterator[tuple[int, str, float]]:
+def _bytes(symbol: FunctionSymbol, kind: str) -> int:
+    return symbol.size if kind == CODE else symbol.size + symbol.more
+
+
+def _symbols(units: Sequence[Compiled], kind: str = ALLOCATED) -> Iterator[tuple[int, str, float]]:
     for number, unit in enumerate(units):
         for symbol in function_symbols(unit.code):
-            yield number, scoped(number, symbol.name, local=symbol.local), symbol.size
+            yield number, scoped(number, symbol.name, local=symbol.local), _bytes(symbol, kind)
 
 
-def object_sizes(units: Sequence[Compiled]) -> Sizes:
-    """The sum over the objects, as a linker would see them before it drops copies."""
-    return summed(_symbols(units), [code_bytes(unit.code) for unit in units])
+def object_sizes(units: Sequence[Compiled], kind: str = ALLOCATED) -> Sizes:
+    """The sum of a size over the objects, as a linker would see them before it drops copies."""
+    return summed(_symbols(units, kind), [FILE_SIZES[kind](unit.code) for unit in units])
 
 
 def estimated_sizes(units: Sequence[Compiled]) -> Sizes:
@@ -114,18 +130,35 @@ class LinkedSizes:
     folder: str
     _scratch: str = field(init=False)
     _written: dict[int, bytes] = field(init=False, default_factory=dict)
+    _last: tuple[list[bytes], bytes, str] = field(init=False, default=([], b"", ""))
 
     def __post_init__(self) -> None:
         self._scratch = tempfile.mkdtemp(prefix="passpilot-link-")
         weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
 
-    def __call__(self, units: Sequence[Compiled], /) -> Sizes:
+    def __call__(self, units: Sequence[Compiled], kind: str = ALLOCATED) -> Sizes:
+        """One of `FILE_SIZES` of the program without symbols; what every function and object brings."""
+        objects = [unit.code for unit in units]
+        if self._last[0] != objects:
+            self._last = objects, *self._linked(units)
+        _, image, map_ = self._last
+        total = FILE_SIZES[kind](image)
+        if not map_:  # of a linker whose map is another
+            estimate = estimated_sizes(units)
+            return estimate._replace(total=total)
+        return self._read_map(total, map_, objects, _parts_of(image, kind), kind)
+
+    def _linked(self, units: Sequence[Compiled]) -> tuple[bytes, str]:
+        """The program without symbols, and lld's map; an empty map for files that are not ELF."""
         image, map_ = os.path.join(self._scratch, "image"), os.path.join(self._scratch, "map")
-        self.link(units, image, f"-Wl,-Map={map_},--no-demangle")
+        is_elf = all(unit.code.startswith(b"\x7fELF") for unit in units)
+        self.link(units, image, "-Wl,-s", *[f"-Wl,-Map={map_},--no-demangle"] * is_elf)
         with open(image, "rb") as file:
-            total = code_bytes(file.read())
+            data = file.read()
+        if not is_elf:
+            return data, ""
         with open(map_, encoding="utf-8", errors="surrogateescape") as lines:
-            return self._read_map(total, lines.read(), [unit.code for unit in units])
+            return data, lines.read()
 
     def link(self, units: Sequence[Compiled], image: str, *more: str) -> None:
         """Link the program to a file.
@@ -144,25 +177,42 @@ class LinkedSizes:
         ]
         run_compiler([*words, "-fuse-ld=lld", *more, "-o", image], self.folder, "the program to link")
 
-    def _read_map(self, total: int, text: str, objects: Sequence[bytes]) -> Sizes:
-        """Read which functions of which object the program has."""
-        local = [{each.name for each in function_symbols(data) if each.local} for data in objects]
+    def _read_map(
+        self, total: int, text: str, objects: Sequence[bytes], parts_of: Mapping[str, bool], kind: str
+    ) -> Sizes:
+        """Read which functions of which object the program has.
+
+        `parts_of` has the output sections that count, and whether they have machine code.
+        """
+        symbols = [{each.name: each for each in function_symbols(data)} for data in objects]
         known = {os.path.join(self._scratch, f"{number}.o"): number for number in range(len(objects))}
         rows: list[tuple[int, str, float]] = []
         parts = [0.0] * len(objects)
-        code, number = False, None
+        code, number = None, None
         for line in text.splitlines():
             found = _MAP_LINE.match(line)
             if not found:
                 continue
             size, column, rest = int(found[1], 16), found[2], found[3]
             if len(column) == 1:
-                code = (column + rest).startswith((".text", ".init", ".fini"))
+                code = parts_of.get(column + rest)
             elif len(column) == 9:
-                number = known.get((column.lstrip() + rest).rpartition(":(")[0]) if code else None
+                place = (column.lstrip() + rest).rpartition(":(")[0]
+                number = None if code is None else known.get(place)
                 if number is not None:
                     parts[number] += size
-            elif number is not None:
-                name = column.lstrip() + rest
-                rows.append((number, scoped(number, name, local=name in local[number]), size))
+            elif code and number is not None and (symbol := symbols[number].get(column.lstrip() + rest)):
+                # a symbol of another object has the same code, and costs nothing
+                more = _bytes(symbol, kind) - symbol.size
+                rows.append((number, scoped(number, symbol.name, local=symbol.local), size + more))
         return summed(rows, parts, total)
+
+
+def _parts_of(image: bytes, kind: str) -> dict[str, bool]:
+    """The sections of a program that count, and whether they have machine code."""
+    wanted = _ALLOC | _EXECUTABLE if kind == CODE else _ALLOC
+    return {
+        name: bool(flags & _EXECUTABLE)
+        for name, flags, data in _core.object_sections(image)
+        if flags & wanted == wanted and data
+    }

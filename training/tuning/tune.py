@@ -73,7 +73,7 @@ def tune(
         root: links may read files below this folder, not only of the corpus.
         passes: the pipeline; ``default<Oz>`` for a module, and the level of a program's units.
         lto: search the module of a program's full link-time optimization.
-        reward: a measure, a sum such as ``0.8*text+0.2*mca``, or the time of a run, ``run: {} ARGUMENTS``.
+        reward: a measure, a sum such as ``allocated+0.2*mca``, or the time of a run, ``run: {} ARGUMENTS``.
         at_most: other measures and how much they may grow, such as ``mca:1.01``.
         unseen: commands as in ``run:``, which are timed at the end.
         search: some of ``inline``, ``pipeline``, ``options``, ``size``, ``unroll`` and ``eviction``.
@@ -166,7 +166,7 @@ class _TuneRequest:
                 study = self.study(program, Engine(program.units, compilers, folder=folder))
                 study.budget = self.budget.times(len(program.units))
                 study.callbacks, study.levers = callbacks, self.search
-                result = TuneResult.of(study.run(), self.reward, program.how)
+                result = TuneResult.of(study.run(), self.reward, program.sizes, program.how)
             results.append(result)
             if self.output and not self.sources:
                 result.save(os.path.join(self.output, f"{program.name}.decisions"))

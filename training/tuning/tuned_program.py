@@ -6,14 +6,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.module import Module
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.layout import Corpus, CorpusProgram, ProgramRun
 from passpilot.training.tuning.reward import RewardText
-from passpilot.training.tuning.sizes import LinkedSizes, SizeMeasure, object_sizes, start_time
+from passpilot.training.tuning.sizes import LinkedSizes, SizeMeasure, SizeOf, object_sizes, start_time
 from passpilot.training.tuning.unit import Unit
 
 Word = TypeVar("Word")
@@ -28,6 +28,9 @@ class TunedProgram:
     """How the program is compiled, for the head of the decision file."""
     units: Sequence[Unit]
     measure: SizeMeasure
+    """What is made small."""
+    sizes: SizeOf
+    """Measures one of `FILE_SIZES`."""
     linked: LinkedSizes | None = None
     """Links the program; None for a module of its own."""
     runs: Sequence[ProgramRun] = ()
@@ -46,7 +49,8 @@ def single_module(source: str | os.PathLike[str] | Module, pipeline: str, reward
     module = source if isinstance(source, Module) else Module.read(source)
     units = [Unit(module, pipeline, rewards=reward.parts)]
     name = module.source_file if isinstance(source, Module) else os.fspath(source)
-    return TunedProgram(name, f"{pipeline} and llc -O2", units, reward.measure(units, object_sizes))
+    measure = reward.measure(units, object_sizes)
+    return TunedProgram(name, f"{pipeline} and llc -O2", units, measure, object_sizes)
 
 
 def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str, reward: RewardText) -> TunedProgram:
@@ -80,18 +84,23 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str, reward
             )
         return numbers[name]
 
-    command = [link_driver(program), *link_words(program, small_link(program.arguments), number)]
+    small = small_link(program.arguments, corpus.units[program.modules[0]].triple)
+    command = [link_driver(program), *link_words(program, small, number)]
     linked = LinkedSizes(command, program.directory or str(corpus.folder))
-    return linked_units(program, units, linked, reward)
+    return linked_units(program, units, linked, reward, small)
 
 
 def linked_units(
-    program: CorpusProgram, units: Sequence[Unit], linked: LinkedSizes, reward: RewardText
+    program: CorpusProgram,
+    units: Sequence[Unit],
+    linked: LinkedSizes,
+    reward: RewardText,
+    small: Sequence[str],
 ) -> TunedProgram:
-    """The units of a program that `linked` links."""
+    """The units of a program that `linked` links with the flags `small`."""
     measure = start_time if reward.run is not None else reward.measure(units, linked)
-    how = f"linked by lld {' '.join(small_link(program.arguments)).replace('-Wl,', '')}"
-    return TunedProgram(program.name, how, units, measure, linked, program.runs)
+    how = f"linked by lld {' '.join(small).replace('-Wl,', '')}".rstrip()
+    return TunedProgram(program.name, how, units, measure, linked, linked, program.runs)
 
 
 def link_driver(program: CorpusProgram) -> str:
@@ -99,13 +108,29 @@ def link_driver(program: CorpusProgram) -> str:
     return f"clang++-{MAJOR}" if program.language == "c++" else f"clang-{MAJOR}"
 
 
-def small_link(arguments: Sequence[str]) -> list[str]:
+_KINDS: Final = {"wasm": "wasm", "darwin": "macho", "macos": "macho", "apple": "macho", "msvc": "coff"}
+"""The kinds of files by parts of triples; others are ELF, or have its linker's flags."""
+
+_SMALL: Final = {
+    "elf": {"gc-sections": "--gc-sections", "icf": "--icf=safe"},
+    "wasm": {"gc-sections": "--gc-sections"},
+    "macho": {"dead_strip": "-dead_strip", "icf": "--icf=safe"},
+    "coff": {"opt:ref": "/opt:ref", "opt:": "/opt:safeicf"},
+}
+"""By kind of file: what the build's own flag has in it, and ours."""
+
+
+def small_link(arguments: Sequence[str], triple: str = "") -> list[str]:
     """The linker's flags that drop what is not used, and fold functions that are the same.
 
-    Folding is the build's own if it names one.
+    Those that the build itself names are the build's own.
     """
-    folded = any("--icf=" in word for word in arguments)
-    return ["-Wl,--gc-sections", *([] if folded else ["-Wl,--icf=safe"])]
+    kind = next((kind for word, kind in _KINDS.items() if word in triple), "elf")
+    return [
+        f"-Wl,{flag}"
+        for part, flag in _SMALL[kind].items()
+        if not any(part in word for word in arguments if word.startswith("-Wl,"))
+    ]
 
 
 def link_words(program: CorpusProgram, more: Sequence[str], place: Callable[[str], Word]) -> list[str | Word]:

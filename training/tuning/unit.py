@@ -103,6 +103,11 @@ class Unit:
         return self.module.source_file
 
     @property
+    def is_program(self) -> bool:
+        """Whether this is the whole program in link-time optimization."""
+        return self.pipeline.startswith("lto<")
+
+    @property
     def visible(self) -> frozenset[str]:
         """The functions that other modules can see."""
         functions = self.module.functions
@@ -143,7 +148,7 @@ class Unit:
             asked[call] = Asked(inlined, default, int(obs["cost_estimate"].item()))
             return inlined
 
-        last = LINK_LAST if self.pipeline.startswith("lto<") else LAST
+        last = LINK_LAST if self.is_program else LAST
         at = {last: choice.tail} if choice.tail else {}
         advisor = InlineAdvisor(decide)
         advisor.may_idle = True  # a unit without calls has nothing to ask

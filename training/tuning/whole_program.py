@@ -58,11 +58,10 @@ def merged_program(corpus: Corpus, program: CorpusProgram, reward: RewardText, j
     model = "pic" if any(unit.relocation_model == "pic" for unit in units) else "static"
     # clang gives lld no level, and lld's is O2; functions have the attributes of theirs.
     unit = Unit(module, "lto<O2>", model, sections=True, rewards=reward.parts)
-    merged_link = link_words(
-        replace(program, objects=(STAGE,), libraries=()), small_link(program.arguments), lambda _: 0
-    )
+    small = small_link(program.arguments, module.triple)
+    merged_link = link_words(replace(program, objects=(STAGE,), libraries=()), small, lambda _: 0)
     command: list[str | int] = [link_driver(program), *merged_link]
-    return linked_units(program, [unit], LinkedSizes(command, folder), reward)
+    return linked_units(program, [unit], LinkedSizes(command, folder), reward, small)
 
 
 def _prepare(unit: CorpusUnit, output: str) -> None:

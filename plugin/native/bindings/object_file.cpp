@@ -3,6 +3,8 @@
 #include "core.h"
 
 #include "../hosted/object_file.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Compression.h"
 
 namespace passpilot {
 
@@ -36,15 +38,20 @@ void bindObjectFile(nb::module_ &M) {
       "Mach-O or wasm file.");
   M.def(
       "object_functions",
-      [](nb::bytes Data) {
-        std::vector<std::tuple<std::string, uint64_t, bool>> Found;
-        for (const auto &[Name, Size, Local] : objectFunctions(bytesOf(Data)))
-          Found.emplace_back(Name, Size, Local);
-        return Found;
-      },
+      [](nb::bytes Data) { return objectFunctions(bytesOf(Data)); },
       nb::arg("data"),
-      "Names and sizes of the functions that an object defines, and "
-      "whether they are local.");
+      "Names and sizes of the functions that an object defines, whether they "
+      "are local, and the bytes of their unwind entries, tables and padding.");
+  M.def(
+      "zstd_size",
+      [](nb::bytes Data) {
+        const llvm::StringRef Bytes = bytesOf(Data);
+        llvm::SmallVector<uint8_t, 0> Small;
+        llvm::compression::zstd::compress(llvm::arrayRefFromStringRef(Bytes),
+                                          Small, /*Level=*/19);
+        return Small.size();
+      },
+      nb::arg("data"), "The bytes of data after zstd -19.");
   M.def(
       "archive_members",
       [](nb::bytes Data) {

@@ -2,6 +2,7 @@
 
 #include "object_file.h"
 
+#include "elf_functions.h"
 #include "errors.h"
 #include "wasm_file.h"
 #include "llvm/BinaryFormat/Magic.h"
@@ -124,32 +125,27 @@ static std::vector<ObjectFunction> functionsOf(const ObjectFile &File) {
   std::vector<ObjectFunction> Found;
   for (const auto &[Symbol, Size] : computeSymbolSizes(File)) {
     const uint32_t Flags = checked(Symbol.getFlags(), "object");
+    const StringRef Name = checked(Symbol.getName(), "object");
     if (checked(Symbol.getType(), "object") == SymbolRef::ST_Function &&
-        !(Flags & SymbolRef::SF_Undefined))
-      Found.emplace_back(checked(Symbol.getName(), "object").str(), Size,
-                         !(Flags & SymbolRef::SF_Global));
+        !(Flags & SymbolRef::SF_Undefined) &&
+        !Name.starts_with("ltmp")) // the start of a section of Mach-O
+      Found.emplace_back(Name.str(), Size, !(Flags & SymbolRef::SF_Global), 0);
   }
   return Found;
 }
 
 std::vector<ObjectFunction> objectFunctions(StringRef Data) {
-  if (isWasm(Data))
-    return wasmFunctions(Data);
+  if (isWasm(Data)) {
+    std::vector<ObjectFunction> Found;
+    for (auto &[Name, Size, Local] : wasmFunctions(Data))
+      Found.emplace_back(std::move(Name), Size, Local, 0);
+    return Found;
+  }
   if (!isELF(Data))
     return functionsOf(*otherFile(Data));
   return withFile(Data, [](const auto &File) {
-    std::vector<ObjectFunction> Found;
-    for (const auto &Section : checked(File.sections())) {
-      if (Section.sh_type != ELF::SHT_SYMTAB)
-        continue;
-      const StringRef Names = checked(File.getStringTableForSymtab(Section));
-      for (const auto &Symbol : checked(File.symbols(&Section)))
-        if (Symbol.getType() == ELF::STT_FUNC && !Symbol.isUndefined())
-          Found.emplace_back(checked(Symbol.getName(Names)).str(),
-                             Symbol.st_size,
-                             Symbol.getBinding() == ELF::STB_LOCAL);
-    }
-    return Found;
+    const auto Unwrap = [](auto Value) { return checked(std::move(Value)); };
+    return ELFFunctions(File, Unwrap).read();
   });
 }
 

@@ -26,8 +26,9 @@ struct ObjectSizes {
 /// The sizes of an ELF, COFF, Mach-O or wasm file, object or program.
 ObjectSizes objectSizes(llvm::StringRef Data);
 
-/// Name, size, and whether other objects cannot see it, of defined functions.
-using ObjectFunction = std::tuple<std::string, uint64_t, bool>;
+/// Name, size, whether other objects cannot see it, and the bytes that it
+/// brings along in an ELF object, of defined functions.
+using ObjectFunction = std::tuple<std::string, uint64_t, bool, uint64_t>;
 std::vector<ObjectFunction> objectFunctions(llvm::StringRef Data);
 
 /// Names and bytes of the members; those of a thin archive have no bytes.

@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from passpilot.plugin.toolchain import llvm_plugin
-from passpilot.training.rewards import code_bytes
+from passpilot.training.rewards import allocated_bytes
 from passpilot.training.tuning.decision_file import read_decisions
 from tests.command import OPT, PASSPILOT, Done, passpilot, run
 from tests.training.tuning.units import sources
@@ -48,8 +48,8 @@ def tuned(folder: Path, output: str, *more: str) -> Done:
     return done
 
 
-def text_of(folder: Path, command: str) -> int:
-    """The machine code of the program that a shell command builds."""
+def loaded_by(folder: Path, command: str) -> int:
+    """What the program loads that a shell command builds."""
     subprocess.run(
         ["bash", "-ec", f"make -s clean; {command}"],
         cwd=folder,
@@ -57,13 +57,13 @@ def text_of(folder: Path, command: str) -> int:
         check=True,
         stdout=subprocess.DEVNULL,
     )
-    return code_bytes((folder / "demo").read_bytes())
+    return allocated_bytes((folder / "demo").read_bytes())
 
 
 def test_a_tuned_build_is_smaller_and_does_the_same(tmp_path: Path) -> None:
     folder = folder_with(tmp_path)
     done = tuned(folder, "out")
-    told = re.search(r"demo: \.text (\d+) -> (\d+) bytes", done.err)
+    told = re.search(r"demo: allocated (\d+) -> (\d+) bytes", done.err)
     assert told
     assert int(told[2]) < int(told[1])
     assert {each.name for each in read_decisions(str(folder / "out/demo.decisions"))} == {
@@ -72,9 +72,9 @@ def test_a_tuned_build_is_smaller_and_does_the_same(tmp_path: Path) -> None:
     }
     line = re.search(r"build demo with: (.*)\n", done.out.decode())
     assert line
-    stock_size = text_of(folder, "make CXX=clang++-22")
+    stock_size = loaded_by(folder, "make CXX=clang++-22")
     expected = subprocess.run([folder / "demo"], check=False).returncode
-    assert text_of(folder, line[1]) - stock_size == int(told[2]) - int(told[1])
+    assert loaded_by(folder, line[1]) - stock_size == int(told[2]) - int(told[1])
     assert subprocess.run([folder / "demo"], check=False).returncode == expected
 
     again = tuned(folder, "out")  # the corpus is there, so nothing is built
@@ -86,7 +86,7 @@ def test_changes_elsewhere_do_not_matter_and_an_update_repairs(tmp_path: Path) -
     tuned(folder, "out")
     file = folder / "out/demo.decisions"
     build = f"make CXX='passpilot c++ --decisions={file}'"
-    size = text_of(folder, build)
+    size = loaded_by(folder, build)
     other = folder / "other.cpp"
     text = other.read_text()
     other.write_text(f"// a line\nint added(int x) {{ return x / 3 - 1; }}\n{text}")
@@ -108,12 +108,12 @@ def test_changes_elsewhere_do_not_matter_and_an_update_repairs(tmp_path: Path) -
     assert size > 0
     repaired = f"make CXX='passpilot c++ --decisions={folder / 'new/demo.decisions'}'"
     assert "no longer match" not in built(folder, repaired).stderr
-    assert text_of(folder, repaired) <= text_of(folder, "make CXX=clang++-22")
+    assert loaded_by(folder, repaired) <= loaded_by(folder, "make CXX=clang++-22")
 
 
 ACROSS: Final = {
-    "main.cpp": """void reset();
-int main(int argc, char **) { reset(); reset(); reset(); reset(); return argc; }
+    "main.cpp": f"""void reset();
+int main(int argc, char **) {{ {"reset(); " * 16}return argc; }}
 """,
     "other.cpp": """volatile int first, second;
 void reset() { first = 0x12345678; second = 0x23456789; }
@@ -127,16 +127,16 @@ def test_link_time_optimization_is_tuned(tmp_path: Path) -> None:
     for name, text in ACROSS.items():
         (folder / name).write_text(text)
     done = tuned(folder, "out", "--lto")
-    told = re.search(r"demo: \.text (\d+) -> (\d+) bytes", done.err)
+    told = re.search(r"demo: allocated (\d+) -> (\d+) bytes", done.err)
     assert told
     assert int(told[2]) < int(told[1])
     assert [each.name for each in read_decisions(str(folder / "out/demo.decisions"))] == ["ld-temp.o"]
     line = re.search(r"build demo with: (.*)\n", done.out.decode())
     assert line
     flags = "-flto -fuse-ld=lld -Wl,--gc-sections,--icf=safe"
-    stock_size = text_of(folder, f"make CXX='clang++-22 {flags}'")
+    stock_size = loaded_by(folder, f"make CXX='clang++-22 {flags}'")
     expected = subprocess.run([folder / "demo"], check=False).returncode
-    assert text_of(folder, line[1]) - stock_size == int(told[2]) - int(told[1])
+    assert loaded_by(folder, line[1]) - stock_size == int(told[2]) - int(told[1])
     assert subprocess.run([folder / "demo"], check=False).returncode == expected
 
 
@@ -193,7 +193,7 @@ def test_the_guides_commands_make_lua_smaller(corpus: Callable[[str, str], Path]
     for build in ("make -j2 generic MYCFLAGS=-Oz CC='clang-22'", line[1]):
         subprocess.run(["make", "-s", "clean"], cwd=source, check=True)
         assert "no longer match" not in built_lua(source, build)
-        sizes.append(code_bytes((source / "src/lua").read_bytes()))
+        sizes.append(allocated_bytes((source / "src/lua").read_bytes()))
     assert sizes[1] < sizes[0]
 
 

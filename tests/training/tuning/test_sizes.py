@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ import pytest
 from passpilot.passes.emit import emit
 from passpilot.plugin.errors import CompilationError
 from passpilot.plugin.module import Module
-from passpilot.training.rewards import function_symbols, symbol_sizes
+from passpilot.training.rewards import FILE_SIZES, code_bytes, function_symbols, symbol_sizes
 from passpilot.training.tuning import sizes
 from passpilot.training.tuning.sizes import LinkedSizes, estimated_sizes, object_sizes, run_compiler, scoped
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled
@@ -46,9 +47,14 @@ def two() -> list[Compiled]:
     return [compiled(FIRST.replace("NAME", "main")), compiled(larger.replace("NAME", "second"))]
 
 
+def with_all(code: bytes) -> dict[str, int]:
+    """The functions of an object with what they bring along."""
+    return {each.name: each.size + each.more for each in function_symbols(code)}
+
+
 def test_copies_count_in_objects_and_once_in_an_estimate() -> None:
     made = two()
-    first, second = (symbol_sizes(each.code) for each in made)
+    first, second = (with_all(each.code) for each in made)
     assert first["both"] < second["both"]
     whole, estimate = object_sizes(made), estimated_sizes(made)
     assert whole.functions["both"] == first["both"] + second["both"]
@@ -59,6 +65,9 @@ def test_copies_count_in_objects_and_once_in_an_estimate() -> None:
     assert list(estimate.objects) == [sum(first.values()), sum(second.values()) - second["both"]]
     assert estimate.total == sum(estimate.objects) == sum(estimate.functions.values())
     assert whole.total == sum(whole.objects) >= sum(whole.functions.values())
+    code = object_sizes(made, "text")
+    assert code.functions["main"] == symbol_sizes(made[0].code)["main"] < whole.functions["main"]
+    assert code.total == sum(code_bytes(each.code) for each in made) < whole.total
 
 
 def test_a_name_that_others_cannot_see_has_a_number() -> None:
@@ -75,7 +84,7 @@ def linked(folder: Path) -> LinkedSizes:
 
 def test_a_linked_program(tmp_path: Path) -> None:
     measure, made = linked(tmp_path), two()
-    first, second = (symbol_sizes(each.code) for each in made)
+    first, second = (with_all(each.code) for each in made)
     found = measure(made)
     assert found.functions == {
         "both": first["both"], "0:own": first["own"], "main": first["main"],
@@ -85,6 +94,18 @@ def test_a_linked_program(tmp_path: Path) -> None:
     assert found.total > sum(found.objects) >= sum(found.functions.values()), "the program has its start code"
     assert found.objects[0] > 0 < found.objects[1]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_all_sizes_are_of_one_link_without_symbols(tmp_path: Path) -> None:
+    measure, made = linked(tmp_path), two()
+    sizes = {kind: measure(made, kind).total for kind in FILE_SIZES}
+    measure.link(made, str(tmp_path / "whole"))
+    for kind in ("allocated", "text"):
+        assert sizes[kind] == FILE_SIZES[kind]((tmp_path / "whole").read_bytes())
+    subprocess.run(["llvm-strip-22", tmp_path / "whole"], check=True)
+    assert abs(sizes["file"] - (tmp_path / "whole").stat().st_size) < 256
+    assert sizes["text"] < sizes["allocated"] < sizes["file"]
+    assert max(sizes["compressed"], sizes["zstd"]) < sizes["file"]
 
 
 def test_objects_that_have_changed_are_written_again(tmp_path: Path) -> None:
@@ -104,21 +125,24 @@ MAP: Final = """\
              1c8              1c8       1c     1         <internal>:(.interp)
             1000             1000      500    16 .text.hot
             1000             1000       30    16         SCRATCH/1.o:(.text)
-            1000             1000       10     1                 odd name
+            1000             1000       10     1                 second
             1010             1010        8     1                 own
             1018             1018        8     1                 own
+            1018             1018        8     1                 folded twin
             1030             1030       40    16         /usr/lib/crt1.o:(.text)
             1030             1030       40     1                 _start
             1070             1070        f    16         SCRATCH/0.o:(.text.f)
-            1070             1070        f     1                 f
+            1070             1070        f     1                 main
             2000             2000        7     4 .init
             2000             2000        7     4         SCRATCH/0.o:(.init)
-            2000             2000        7     1                 begin
-            3000             3000        9     4 .fini
-            3000             3000        9     4         SCRATCH/0.o:(.fini)
+            2000             2000        7     1                 both
             4000             4000       20     8 .rodata
             4000             4000       20     8         SCRATCH/0.o:(.rodata)
-            4000             4000       20     1                 table
+            4000             4000       20     1                 both
+            5000             5000       48     8 .eh_frame
+            5000             5000       48     8         SCRATCH/0.o:(.eh_frame+0x18)
+               0                0      500     1 .debug_str
+               0                0      500     1         SCRATCH/0.o:(.debug_str)
 no line of the map
 """
 
@@ -126,11 +150,17 @@ no line of the map
 def test_a_map_tells_which_object_brings_what() -> None:
     measure = LinkedSizes([], "")
     own, other = two()
-    found = measure._read_map(999, MAP.replace("SCRATCH", measure._scratch), [other.code, own.code])
-    assert found.total == 999
-    assert found.functions == {"odd name": 16, "1:own": 16, "f": 15, "begin": 7}
-    assert found.owners == {"odd name": 1, "1:own": 1, "f": 0, "begin": 0}
-    assert list(found.objects) == [15 + 7 + 9, 0x30]
+    text, objects = MAP.replace("SCRATCH", measure._scratch), [own.code, other.code]
+    code = measure._read_map(999, text, objects, {".text.hot": True, ".init": True}, "text")
+    assert code.total == 999
+    assert code.functions == {"second": 16, "1:own": 16, "main": 15, "both": 7}
+    assert code.owners == {"second": 1, "1:own": 1, "main": 0, "both": 0}
+    assert list(code.objects) == [15 + 7, 0x30]
+    sections = {".interp": False, ".text.hot": True, ".init": True, ".rodata": False, ".eh_frame": False}
+    whole = measure._read_map(999, text, objects, sections, "allocated")
+    more = {each.name: each.more for each in function_symbols(own.code)}
+    assert whole.functions["main"] == 15 + more["main"] > 15 + 20, "its unwind entry and that of the index"
+    assert list(whole.objects) == [15 + 7 + 0x20 + 0x48, 0x30]
 
 
 def test_the_objects_of_a_link_are_removed() -> None:

@@ -137,7 +137,7 @@ def test_a_build_is_recorded_and_searched(tmp_path: Path, monkeypatch: pytest.Mo
         ((), {}, "expected modules, or --corpus=DIR, or -- and the command of a build"),
         (("a.bc",), {"build": ["make"]}, "expected modules, or --corpus=DIR, or -- and"),
         (("a.bc", "a.bc"), {}, "expected different modules, got a.bc, a.bc"),
-        (("a.bc",), {"reward": "texts"}, "--reward: expected text, object"),
+        (("a.bc",), {"reward": "texts"}, "--reward: expected allocated, text"),
         (("a.bc",), {"reward": "run"}, "expected a program for 'run', got a module"),
         (("a.bc",), {"unseen": ["{}"]}, "--unseen: expected --reward=run beside it"),
         (("a.bc",), {"search": ["inlines"]}, "expected some of inline, pipeline"),

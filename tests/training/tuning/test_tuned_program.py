@@ -77,7 +77,6 @@ def test_a_pipeline_of_the_user_and_a_program_without_a_folder(tmp_path: Path) -
     made = linked_program(corpus(tmp_path, "-O0", "-O0"), program, "default<O3>", TEXT)
     (unit,) = made.units
     assert (unit.pipeline, unit.as_clang) == ("default<O3>", False)
-    assert made.measure is made.linked
     assert made.linked is not None
     assert made.linked.folder == str(tmp_path)
     timed = linked_program(corpus(tmp_path, "-O1", "-O1"), program, "", RewardText.parse("run"))
@@ -98,7 +97,7 @@ def test_a_module_of_its_own(tmp_path: Path) -> None:
     made = single_module(path, "default<Os>", RewardText.parse("text"))
     (unit,) = made.units
     assert (made.name, unit.pipeline, unit.relocation_model) == (path, "default<Os>", "pic")
-    assert (made.measure, made.linked, made.runs) == (object_sizes, None, ())
+    assert (made.sizes, made.linked, made.runs) == (object_sizes, None, ())
     assert single_module(path, "x", RewardText.parse("mca")).units[0].rewards == ("mca",)
     with pytest.raises(
         UsageError, match=r"expected a program for 'run: \{\} x', got a module; give --corpus"
