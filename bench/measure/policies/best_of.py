@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Measures `passpilot cc -Oz --best-of=4`: the size of objects, by program, relative to clang-22 -Oz.
 
-Compiles up to UNITS units of each program; by default of the programs for validation and test, on which the
+Compiles up to UNITS units of each program; by default of the programs for validation, on which the
 variants, recipes of `@oz`, were not made. Fails if the geometric mean over the programs is above LIMIT. The
 time is that of all compilations of a program, one after the other.
 """
@@ -40,7 +40,7 @@ def measured(program: Program) -> dict[str, float]:
 
 @command
 def main(*programs: str) -> None:
-    rows = {program.name: measured(program) for program in built(programs or part("validation", "test"))}
+    rows = {program.name: measured(program) for program in built(programs or part("validation"))}
     means = geometric_means(rows.values(), ("ratio",))
     show(f"clang and passpilot cc, up to {UNITS} units each", "program", rows, means)
     what = f"size of `cc -Oz --best-of={COUNT}`, {len(rows)} programs"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A policy with link-time optimization: the machine code of test programs relative to clang-22 -Oz -flto.
+"""A policy with link-time optimization: the machine code of validation programs relative to clang-22 -Oz -flto.
 
 Both programs are linked by lld with --gc-sections, and must print the same. Fails if a program is larger, or
 prints something else.
@@ -76,7 +76,7 @@ def measured(program: Program, policy: str) -> dict[str, Any]:
 @command
 def main(policy: str = "@oz", *programs: str) -> None:
     rows = {}
-    for program in built(programs or part("test")):
+    for program in built(programs or part("validation")):
         rows[program.name] = measured(program, policy)
         print(program.name, rows[program.name]["ratio"], file=sys.stderr, flush=True)
     means = geometric_means(rows.values(), ("ratio",))

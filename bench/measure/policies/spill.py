@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The policy `@spill` on test programs: the weighed cost of spill code, relative to LLVM's greedy allocator.
+"""The policy `@spill` on validation programs: the weighed cost of spill code, relative to LLVM's greedy allocator.
 
 The cost of a function is that of LLVM's RegAllocScore without the loads and stores of the source: 4 for a
 reload, 1 for a spill, 0.2 for a copy, times the block's frequency. Units are compiled at -O2 for x86-64; a
@@ -40,7 +40,7 @@ def measured(program: Program, policy: str, *, drivers: bool) -> dict[str, float
 @command
 def main(policy: str = "@spill", *programs: str, no_drivers: bool = False) -> None:
     drivers = not no_drivers
-    chosen = built(programs or part("test"))
+    chosen = built(programs or part("validation"))
     rows = {program.name: measured(program, policy, drivers=drivers) for program in chosen}
     means = geometric_means(rows.values(), ("ratio",))
     show(f"{policy}: weighed cost of spill code at -O2", "program", rows, means)

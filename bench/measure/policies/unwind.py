@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Smaller unwind tables: the bytes of test programs relative to clang-22 with the same flags.
+"""Smaller unwind tables: the bytes of validation programs relative to clang-22 with the same flags.
 
 Both programs have a section for every function and variable, are linked by lld with --gc-sections and
 --icf=safe, and with `shared` by -flto; they must print the same. `passpilot unwind check` must find no
@@ -74,7 +74,7 @@ def slower(program: Program, mode: str) -> float:
 @command
 def main(level: str = "Oz", mode: str = "faults", *programs: str) -> None:
     rows = {}
-    for program in built(programs or part("test")):
+    for program in built(programs or part("validation")):
         rows[program.name] = measured(program, level, mode)
         print(program.name, rows[program.name], file=sys.stderr, flush=True)
     means = geometric_means(rows.values(), RATIOS)
