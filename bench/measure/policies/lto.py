@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A policy with link-time optimization: the machine code of validation programs relative to clang-22 -Oz -flto.
+"""A policy with link-time optimization: machine code of validation programs, by that of clang-22 -Oz -flto.
 
 Both programs are linked by lld with --gc-sections, and must print the same. Fails if a program is larger, or
 prints something else.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The policy `@spill` on validation programs: the weighed cost of spill code, relative to LLVM's greedy allocator.
+"""The policy `@spill` on validation programs: the weighed cost of spills, by that of LLVM's greedy allocator.
 
 The cost of a function is that of LLVM's RegAllocScore without the loads and stores of the source: 4 for a
 reload, 1 for a spill, 0.2 for a copy, times the block's frequency. Units are compiled at -O2 for x86-64; a
