@@ -16,8 +16,8 @@ at -O0 (those that run longer than five seconds there are left out); the drivers
 says. The allocator's machine code is verified with csmith's programs, and with the corpus's for the first
 seed. `stress` makes code of llvm-stress's functions for five targets: stock llc's with default advice, and
 code that LLVM verifies with random advice. `sequences` runs programs after random pipelines of the tables
-(tests/passes/shipped/sequences.py). `exceptions`, `emulated`, `crashes`, `rows` and `rows-csmith`,
-`rows-exceptions` and `rows-frames` are about smaller unwind tables (unwind.py).
+(tests/passes/shipped/sequences.py). `exceptions`, `exceptions-alone`, `emulated`, `crashes`, `rows` and
+`rows-shared`, `rows-csmith`, `rows-exceptions`, `rows-frames` are about smaller unwind tables (unwind.py).
 
 Every case has a process of its own and is one line of FILE. Ctrl-C or --budget ends the soak; then RESULTS
 gets the counts of FILE's cases, which cases they are, their commits and the last day. RESULTS is committed:
@@ -68,6 +68,8 @@ SWEEPS: Final = {
     "emulated": unwind.EMULATED,
     "crashes": (unwind.CRASHES,),
     "rows": unwind.ROWS,
+    "rows-shared": unwind.SHARED,
+    "exceptions-alone": (unwind.ALONE,),
     "rows-csmith": (unwind.RANDOM,),
     "rows-exceptions": (unwind.RANDOM,),
     "rows-frames": (unwind.RANDOM,),
@@ -79,6 +81,7 @@ COUNTS: Final = {
     SEQUENCES: 240,
     "exceptions": 2000,
     "emulated": 300,
+    "exceptions-alone": 300,
     "crashes": 100,
     "rows-csmith": 300,
     "rows-exceptions": 100,
@@ -89,7 +92,9 @@ PROGRAMS: Final = {
     "csmith": "csmith",
     "stress": "llvm-stress",
     SEQUENCES: SEQUENCES,
-    **dict.fromkeys(("exceptions", "emulated", "crashes", "rows-exceptions"), "exceptions"),
+    **dict.fromkeys(
+        ("exceptions", "exceptions-alone", "emulated", "crashes", "rows-exceptions"), "exceptions"
+    ),
     "rows-csmith": "csmith",
     "rows-frames": "frames",
 }

@@ -2,16 +2,17 @@
 """The cases of bench.sweeps.programs about smaller unwind tables.
 
 - `exceptions MACHINE`: random programs that throw, jump and crash print what they print with stock clang's
-  tables, on this machine and on others under qemu. Decisions are backtraces.
+  tables, with `faults` and with `shared`, on this machine and on others under qemu. Decisions are backtraces.
+- `exceptions x86-64 alone`: the same with `calls` and `exceptions`, of programs that do not crash.
 - `crashes`: at all faults of such a program, a handler's backtraces of glibc and of libunwind, those of gdb,
-  and those of gdb and lldb of core files, are the same. Decisions are faults.
+  and those of gdb and lldb of core files, are the same with both modes. Decisions are faults.
 - `rows LEVEL`: `passpilot unwind check` finds no difference in the objects of a program of the corpus, of
   csmith, or with frames of all kinds. Decisions are calls and instructions that can fault.
+- `rows LEVEL shared`: the same in the program linked by -flto with `shared`.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import tempfile
@@ -26,17 +27,29 @@ from tests.corpus.programs import all_programs
 from tests.plugin import unwind_debuggers
 from tests.plugin.exception_programs import exception_program
 from tests.plugin.unwind_programs import BUILDS, FRAMES
-from tests.plugin.unwind_runs import LEVELS, MACHINES, compared, outputs
+from tests.plugin.unwind_runs import (
+    COLLECTED,
+    FULL,
+    LEVELS,
+    MACHINES,
+    compared,
+    printed,
+    random_outputs,
+    write_program,
+)
 
 if TYPE_CHECKING:
     from bench.sweeps.trials import Case
 
 EMULATED: Final = tuple(f"exceptions {machine}" for machine in MACHINES if MACHINES[machine].emulator)
+ALONE: Final = "exceptions x86-64 alone"
 EXCEPTIONS: Final = ("exceptions x86-64",)
 CRASHES: Final = "crashes"
 RANDOM: Final = "rows random"
 ROWS: Final = (*(f"rows{level}".replace("-", " ") for level in LEVELS), "rows O2 with frame pointers")
-TRIALS: Final = (*EXCEPTIONS, *EMULATED, CRASHES, RANDOM, *ROWS)
+SHARED: Final = tuple(f"rows {level} shared" for level in ("O2", "O3", "Os", "Oz"))
+LINK: Final = ("-flto", *COLLECTED, "-fPIE", "-pie")
+TRIALS: Final = (*EXCEPTIONS, ALONE, *EMULATED, CRASHES, RANDOM, *ROWS, *SHARED)
 I386: Final = ("-idirafter", "/usr/include/x86_64-linux-gnu")
 TARGETS: Final = (
     (),
@@ -61,13 +74,17 @@ def judge(case: Case) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if kind == "exceptions":
-            stock, small = compared(case.seed, folder, rest)
-            case.decisions = stock.count(b"signal ")
-            case.wrong = "" if stock == small else "prints something else"
+            machine, _, alone = rest.partition(" ")
+            found = random_outputs(case.seed, folder, machine, ("calls", "exceptions") if alone else FULL)
+            case.decisions = found.stock.count(b"signal ")
+            case.left_out = not found.stock
+            case.wrong = f"prints something else: {', '.join(found.wrong)}" * bool(found.wrong)
         elif kind == CRASHES:
             _judge_crashes(case, folder)
         elif case.trial == RANDOM:
             _judge_random(case, folder)
+        elif case.trial in SHARED:
+            _judge_shared(case, folder, f"-{rest.split()[0]}")
         else:
             program = all_programs()[case.program]
             level, *frames = rest.split(" ", 1)
@@ -77,16 +94,39 @@ def judge(case: Case) -> None:
 
 
 def _judge_crashes(case: Case, folder: Path) -> None:
-    (folder / "a.cpp").write_text(exception_program(case.seed))
-    flags = (LEVELS[case.seed % len(LEVELS)], "-DLIBUNWIND", "-lunwind")
-    stock, small = outputs(folder, "faults", *flags, plugin=case.seed % 2 == 0)
+    write_program(folder, case.seed)
+    flags = (LEVELS[case.seed % len(LEVELS)], "-DCRASH=1", "-DLIBUNWIND", "-lunwind")
+    stock = printed(folder, "stock", *flags)
     case.decisions = stock.count(b"signal ")
-    if stock != small:
-        case.wrong = "prints other backtraces"
+    for mode in FULL:
+        small = printed(folder, mode, *flags, plugin=case.seed % 2 == 0)
+        expected, got = compared(folder, mode, stock, small)
+        if expected != got:
+            case.wrong = f"prints other backtraces with {mode}"
+            return
+    if not case.decisions:
         return
-    found = [unwind_debuggers.backtraces(folder / name) for name in ("stock", "small")]
-    wrong = [tool for tool, frames in found[0].items() if frames != found[1][tool] or not frames]
-    case.wrong = f"other frames: {', '.join(wrong)}" * bool(wrong) * bool(case.decisions)
+    found, *others = (unwind_debuggers.backtraces(folder / name) for name in ("stock", *FULL))
+    for mode, other in zip(FULL, others, strict=True):
+        wrong = [tool for tool, frames in found.items() if frames != other[tool] or not frames]
+        if wrong:
+            case.wrong = f"other frames with {mode}: {', '.join(wrong)}"
+
+
+def _judge_shared(case: Case, folder: Path, level: str) -> None:
+    """Link a program by link-time optimization with both tables."""
+    program = all_programs()[case.program]
+    objects = []
+    for number, source in enumerate(program.sources()):
+        objects.append(str(folder / f"{number}.o"))
+        clang = "clang" if source.endswith(".c") else "clang++"
+        flags = (level, *LINK[:4], "-fPIE", "-w", *program.flags(source))
+        _run([str(bindir() / clang), *flags, "-c", source, "-o", objects[-1]], program.source)
+    used = (level, *LINK, *objects, *program.libs, "-lm", "-pthread", "-o")
+    ours = [str(PASSPILOT), "c++", "--unwind=shared"]
+    for name, compiler in (("stock", [str(bindir() / "clang++")]), ("small", ours)):
+        _run([*compiler, *used, str(folder / name)], folder)
+    _check(case, folder / "stock", folder / "small", case.program)
 
 
 def _judge_random(case: Case, folder: Path) -> None:
@@ -118,17 +158,19 @@ def _compare(case: Case, source: Path, folder: Path, flags: Sequence[str]) -> No
     used, root = ("-w", *flags, "-c", str(source), "-o"), all_programs().get(case.program)
     ours = [str(PASSPILOT), "c++" if cxx else "cc", "--unwind=faults"]
     for name, compiler in (("stock", [str(bindir() / f"clang{cxx}")]), ("small", ours)):
-        done = subprocess.run(
-            [*compiler, *used, str(folder / f"{name}.o")],
-            cwd=root.source if root else folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=os.environ,
-        )
-        assert done.returncode == 0, f"{source.name}: {done.stderr}"
-    found = check_unwind(str(folder / "stock.o"), str(folder / "small.o"))
+        _run([*compiler, *used, str(folder / f"{name}.o")], root.source if root else folder)
+    _check(case, folder / "stock.o", folder / "small.o", source.name)
+
+
+def _run(command: list[str], folder: Path) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}: {done.stderr}"
+
+
+def _check(case: Case, stock: Path, small: Path, name: str) -> None:
+    """Compare the rows of both files."""
+    found = check_unwind(str(stock), str(small))
     case.decisions += found.calls + found.faults
     if found.differences or found.dropped:
         first = str(found.differences[0]) if found.differences else "functions without an entry"
-        case.wrong = f"{source.name}: {len(found.differences)} differences, {found.dropped} dropped: {first}"
+        case.wrong = f"{name}: {len(found.differences)} differences, {found.dropped} dropped: {first}"

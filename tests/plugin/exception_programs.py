@@ -2,9 +2,10 @@
 """Random C++ programs that throw, catch, destroy and jump; they print all that they do.
 
 Functions call one another with many arguments, have frames of all sizes, virtual bases, and handlers of some
-types. Between throw and catch are functions without handlers, variadic ones, thunks and frames of C. Some
-throw again, some later or nested, some from a constructor, some promise not to throw and keep it, some leave
-through longjmp, and two threads run at the end. With -DCRASH=1, some fault or trap: a handler prints the
+types. Between throw and catch are functions without handlers, variadic ones, thunks, those with the calling
+conventions of other systems, and frames of C: the library's and FRAMES_OF_C. Some throw again, some later or
+nested, some from a constructor, some promise not to throw and keep it or not, some leave through longjmp, two
+threads run at the end, and some end in the middle. With -DCRASH=1, some fault or trap: a handler prints the
 backtrace, as @ and places relative to main, and leaves through longjmp. With -DLIBUNWIND, it prints
 libunwind's, too, and the threads run one after the other.
 """
@@ -16,6 +17,37 @@ from typing import Final
 
 COUNTS: Final = (24, 36, 48)
 """Functions of a program; main calls the first half."""
+
+FRAMES_OF_C: Final = r"""
+typedef int called(int);
+#define FRAME __attribute__((noinline)) static int
+FRAME plain(int n, called *f) { return f(n) + 1; }
+FRAME tail(int n, called *f) { return f(n ^ 1); }
+FRAME large(int n, called *f) {
+  volatile int words[300];
+  words[n & 255] = n;
+  return f(n + 1) + words[n & 255];
+}
+FRAME moving(int n, called *f) {
+  volatile char bytes[(n & 63) + 1];
+  bytes[n & 3] = 5;
+  return f(n) + bytes[n & 3];
+}
+FRAME several(int n, called *f) {
+  int a = f(n), b = f(n + 1), c = plain(n + 2, f);
+  return a * b + c * moving(a & 15, f) - b;
+}
+int frames_of_c(int n, called *f) {
+  called *const g = f;
+  switch (n & 7) {
+  case 0: return plain(n, g);
+  case 1: return tail(n, g);
+  case 2: return large(n, g) + plain(n + 1, g);
+  case 3: return moving(n, g);
+  default: return several(n, g);
+  }
+}
+"""
 
 HEAD: Final = r"""
 #include <alloca.h>
@@ -30,6 +62,7 @@ HEAD: Final = r"""
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 #endif
+#include <pthread.h>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -41,7 +74,7 @@ static thread_local char text[1 << 20];
 static thread_local size_t length;
 static thread_local int depth;
 static thread_local sigjmp_buf place;
-static thread_local bool placed;
+static thread_local bool placed, ending;
 static void say(const char *form, ...) {
   if (length > sizeof text - 100) return;
   va_list list;
@@ -79,6 +112,16 @@ static void crashed(int number) {
   placed = false;
   siglongjmp(place, 1);
 }
+static void ended() {
+  say("ended ");
+  placed = false;
+  siglongjmp(place, 1);
+}
+#ifdef __x86_64__
+#define ABI(X) __attribute__((noinline, X))
+#else
+#define ABI(X) __attribute__((noinline))
+#endif
 struct Large { int words[20]; };
 struct Parts {
   Noisy one, two;
@@ -107,6 +150,20 @@ static __attribute__((noinline)) int by_value(Large l, double d, int n) {
   if (l.words[n & 15] % 6 == 1) leave((int)d);
   return l.words[n & 15] + (int)d;
 }
+ABI(ms_abi) static int windows(int n, double d, int m, int k, int l) {
+  Noisy noisy(n);
+  if ((n + l) % 6 < 2) leave(m + (int)d);
+  return n * k + l;
+}
+ABI(preserve_most) static int preserving(int n) {
+  if (n % 5 == 1) leave(n);
+  return n + 2;
+}
+static int leave_some(int n) {
+  if (n % 5 == 3) leave(n);
+  return n + 1;
+}
+extern "C" int frames_of_c(int n, int (*f)(int));
 static thread_local int rest;
 static __attribute__((noinline)) int through_c(int n) {
   int numbers[5] = {n, n ^ 3, 7, n & 5, 2};
@@ -120,6 +177,18 @@ TAIL: Final = r"""
 static int compare(const void *a, const void *b) {
   if (rest-- % 7 == 3) leave(rest);
   return *(const int *)a - *(const int *)b;
+}
+/// Ends a thread below functions without handlers, or with cleanups.
+static void end_thread(int n) {
+  struct Keep { ~Keep() { say("kept "); } } keep;
+  ending = true;
+  switch (n) {
+  case 0: sums(2, 5.5, 5.5); break;
+  case 1: frames_of_c(3, leave_some); break;
+  case 2: windows(6, 1.5, 2, 3, 6); break;
+  case 3: leaving.leaves(8); break;
+  default: through_c(3);
+  }
 }
 static void run(int seed) {
   for (int i = 0; i < RUNS; i++) {
@@ -137,6 +206,7 @@ static void run(int seed) {
 int main() {
   signal(SIGSEGV, crashed);
   for (int number : {SIGFPE, SIGILL, SIGTRAP, SIGBUS}) signal(number, crashed);
+  std::set_terminate(ended);
   run(1);
   fwrite(text, 1, length, stdout);
   std::string outputs[2];
@@ -150,6 +220,16 @@ int main() {
   two.join();
   fputs(outputs[0].c_str(), stdout);
   fputs(outputs[1].c_str(), stdout);
+  for (int i = 0; i < 5; i++) {
+    std::string output;
+    auto kept = [&output](int n) {
+      struct Keep { std::string &to; ~Keep() { to.assign(text, length); } } keep{output};
+      end_thread(n);
+      say("not ended ");
+    };
+    std::thread(kept, i).join();
+    printf("%s\n", output.c_str());
+  }
 }
 """
 
@@ -178,6 +258,9 @@ FAULTS: Final = (
 MORE: Final = (
     "Parts parts(a0 & 31);",
     "Second *second = &leaving; s += second->leaves_too(a0 & 63); s += leaving.leaves(s & 63);",
+    "s += windows(a0 & 63, s * 0.5, {n}, s, a0 & 7) + preserving(s & 31);",
+    "s += frames_of_c(a0 & 31, leave_some);",
+    "if (placed && a0 % 3 == 1) s += [&]() noexcept {{ return {call}; }}();",
     "s += sums(a0 & 3, 1.5 * a0, 2.5, s * 0.5);",
     "Large large{{ {{ a0, s, {n} }} }}; s += by_value(large, s + 0.5, a0 & 3);",
     "std::exception_ptr kept; try {{ s += {call}; }} catch (...) {{ kept = std::current_exception(); }} "
@@ -229,7 +312,7 @@ class _Writer:
             return f"if (CRASH && placed && a0 % 3 == {self.random.randrange(3)}) {fault};"
         if kind < 0.73:
             return "if (placed && a0 % 11 == 3) { placed = false; siglongjmp(place, 1); }"
-        if 0.83 <= kind < 0.92:
+        if 0.83 <= kind < 0.97:
             return f"{{ {self.random.choice(MORE).format(n=number, call=call)} }}"
         return f"s += {call};"
 
@@ -265,7 +348,8 @@ class _Writer:
         leaving = self.thrown(99)
         return (
             f"static int start(int i, int seed) {{ switch (i) {{ {cases}}} return 0; }}\n"
-            f"__attribute__((noinline)) static void leave(int n) {{ if (n & 1) {{ {leaving} }} throw n; }}\n"
+            f"__attribute__((noinline)) static void leave(int n) {{\n"
+            f"  if (ending) pthread_exit(nullptr);\n  if (n & 1) {{ {leaving} }} throw n; }}\n"
         )
 
 

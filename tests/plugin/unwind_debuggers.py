@@ -30,7 +30,8 @@ silent("run > /dev/null")
 number = 0
 while gdb.selected_inferior().pid:
     frames("live")
-    silent("generate-core-file core.%d" % number)
+    if number < 3:
+        silent("generate-core-file core.%d" % number)
     number += 1
     silent("continue")
 """
@@ -55,7 +56,7 @@ def missing() -> str:
 
 
 def backtraces(program: Path) -> dict[str, list[str]]:
-    """All frames of all faults of a program: of gdb at the fault, of gdb and of lldb in core files.
+    """All frames of all faults of a program by gdb, and those of gdb and of lldb in core files of three.
 
     The core files are removed.
     """

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -14,14 +15,25 @@ from typing import Final, NamedTuple
 from passpilot.plugin.toolchain import llvm_plugin
 from tests.command import PASSPILOT
 from tests.corpus.build import bindir
-from tests.plugin.exception_programs import exception_program
+from tests.plugin.exception_programs import FRAMES_OF_C, exception_program
 from tests.plugin.unwind_programs import environment
 
 LEVELS: Final = ("-O0", "-O1", "-O2", "-O3", "-Os", "-Oz")
-MODES: Final = ("faults", "shared", "calls", "exceptions")
-LTO: Final = ("-flto", "-fuse-ld=lld")
-PATIENCE: Final = 600.0
+FULL: Final = ("faults", "shared")
+"""Modes with which a program can crash, too."""
 CLANG: Final = str(bindir() / "clang++")
+SOURCES: Final = ("-xc++", "a.cpp", "-xc", "c.c", "-xnone")
+LTO: Final = ("-flto", "-fuse-ld=lld")
+COLLECTED: Final = (
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-fuse-ld=lld",
+    "-Wl,--gc-sections",
+    "-Wl,--icf=safe",
+)
+LINKS: Final = ((), (), (), LTO, (*LTO, *COLLECTED), ("-flto=thin", "-fuse-ld=lld"), COLLECTED)
+"""Ways to link that take turns on x86-64."""
+PATIENCE: Final = 600.0
 
 
 class Machine(NamedTuple):
@@ -55,7 +67,15 @@ def _emulated(arch: str, package: str, *more: tuple[str, ...]) -> Machine:
 ASYNC: Final = "-fasynchronous-unwind-tables"
 MACHINES: Final = {
     "x86-64": Machine(
-        (("-fno-omit-frame-pointer",), (), ("-fstack-clash-protection",), ("-fcf-protection",), ())
+        (
+            (),
+            ("-fno-omit-frame-pointer",),
+            ("-fstack-clash-protection", "-fcf-protection"),
+            ("-fstack-protector-all", "-mno-red-zone"),
+            ("-fPIC", "-mllvm", "-enable-machine-outliner=always"),
+            ("-fsplit-machine-functions", "-mllvm", "-mfs-split-ehcode"),
+            ("-mstackrealign", "-fno-pie", "-no-pie"),
+        )
     ),
     "aarch64": _emulated(
         "aarch64",
@@ -85,46 +105,112 @@ def outputs(
 
     Passpilot's compiler or stock clang with the plugin writes the latter.
     """
-    kind = MACHINES[machine]
-    flags = ("-w", "-pthread", *kind.flags, *flags, *(["-DCRASH=1"] if mode in ("faults", "shared") else []))
-    ours = (
-        [CLANG, f"-fpass-plugin={llvm_plugin()}"] if plugin else [str(PASSPILOT), "c++", f"--unwind={mode}"]
+    crashes = ("-DCRASH=1",) * (mode in FULL)
+    found = [
+        printed(folder, name, *crashes, *flags, machine=machine, plugin=plugin) for name in ("stock", mode)
+    ]
+    return compared(folder, mode, *found)
+
+
+def printed(
+    folder: Path,
+    mode: str,
+    *flags: str,
+    machine: str = "x86-64",
+    plugin: bool = False,
+    inputs: tuple[str, ...] = SOURCES,
+) -> bytes:
+    """What a.cpp prints with the tables of a mode, or `stock`. The program gets the mode's name.
+
+    It is nothing where stock clang's own program dies, as some do for RISC-V.
+    """
+    kind, stock = MACHINES[machine], mode == "stock"
+    compiler = (
+        [CLANG, *[f"-fpass-plugin={llvm_plugin()}"] * (plugin and not stock)]
+        if stock or plugin
+        else [str(PASSPILOT), "c++", f"--unwind={mode}"]
     )
-    found = []
-    for name, compiler in (("stock", [CLANG]), ("small", ours)):
-        used = environment(mode if plugin and name == "small" else "")
-        _done([*compiler, *flags, "a.cpp", "-o", name], folder, used)
-        found.append(_done([*kind.emulator, f"./{name}"], folder, dict(os.environ)))
-    if mode == "shared":
-        found = [
-            _named(output, folder / name) for output, name in zip(found, ("stock", "small"), strict=True)
-        ]
-    return found[0], found[1]
+    variables = environment(mode if plugin and not stock else "")
+    _done([*compiler, *kind.flags, *_used(flags), *inputs, "-o", mode], folder, variables)
+    return _done([*kind.emulator, f"./{mode}"], folder, dict(os.environ), dies=stock)
+
+
+def _used(flags: tuple[str, ...]) -> list[str]:
+    """A link that sees all, and tables for exceptions alone, rely on what C promises."""
+    promises = any(flag.startswith("-flto") for flag in flags) or "-DCRASH=1" not in flags
+    return ["-w", "-pthread", *flags, *["-fexceptions"] * promises]
+
+
+def compared(folder: Path, mode: str, stock: bytes, small: bytes) -> tuple[bytes, bytes]:
+    """Both outputs, in a form in which they are the same if nothing is wrong.
+
+    Where functions are depends on their order, which `shared` changes; there they have their names.
+    """
+    if mode != "shared":
+        return stock, small
+    return _named(stock, folder / "stock"), _named(small, folder / mode)
 
 
 def _named(output: bytes, program: Path) -> bytes:
-    """An output with the names of functions in its backtraces: where they are depends on their order."""
+    """An output with the names of functions in its backtraces."""
     nm = [str(bindir() / "llvm-nm"), "--defined-only", "--numeric-sort", str(program)]
-    lines = [line.split() for line in _done(nm, program.parent, dict(os.environ)).splitlines()]
-    places = [int(line[0], 16) for line in lines if line[1] in b"tTwW"]
-    names = [line[2] for line in lines if line[1] in b"tTwW"]
-    main = places[names.index(b"main")]
-    return re.sub(rb"@(-?\d+)", lambda at: names[bisect_left(places, main + int(at[1])) - 1], output)
+    names: dict[int, bytes] = {}
+    for line in _done(nm, program.parent, dict(os.environ)).splitlines():
+        address, kind, name = line.split()
+        if kind in b"tTwW":
+            names[int(address, 16)] = min(name, names.get(int(address, 16), name))
+    places = list(names)
+    main = next(place for place, name in names.items() if name == b"main")
+    return re.sub(rb"@(-?\d+)", lambda at: names[places[bisect_left(places, main + int(at[1])) - 1]], output)
 
 
-def _done(command: list[str], folder: Path, environment: dict[str, str]) -> bytes:
+def _done(command: list[str], folder: Path, environment: dict[str, str], dies: bool = False) -> bytes:
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, timeout=PATIENCE, check=False
     )
+    if dies and done.returncode < 0:
+        return b""
     assert done.returncode == 0, (command, done.returncode, done.stderr[-1000:])
     assert not done.stderr, done.stderr[-1000:]
     return done.stdout
 
 
-def compared(seed: int, folder: Path, machine: str = "x86-64") -> tuple[bytes, bytes]:
-    """The outputs of a random program; the seed also says how it is compiled."""
+def write_program(folder: Path, seed: int) -> None:
     (folder / "a.cpp").write_text(exception_program(seed))
-    more = MACHINES[machine].more
-    flags = (LEVELS[seed % len(LEVELS)], *more[seed // 2 % len(more)])
-    flags += LTO if MODES[seed % len(MODES)] == "shared" and seed % 3 and machine == "x86-64" else ()
-    return outputs(folder, MODES[seed % len(MODES)], *flags, machine=machine, plugin=seed % 3 == 0)
+    (folder / "c.c").write_text(FRAMES_OF_C)
+
+
+class Outputs(NamedTuple):
+    """What a random program prints."""
+
+    stock: bytes
+    """Nothing if stock clang's program dies."""
+    wrong: tuple[str, ...]
+    """The modes with which it prints something else."""
+
+
+def random_outputs(
+    seed: int, folder: Path, machine: str = "x86-64", modes: tuple[str, ...] = FULL
+) -> Outputs:
+    """Runs a random program; the seed also says how it is compiled.
+
+    Stock clang optimizes it once, for all modes.
+    """
+    write_program(folder, seed)
+    chosen = random.Random(f"{machine} {seed}")
+    link = chosen.choice(LINKS) if machine == "x86-64" else ()
+    more, crash = chosen.choice(MACHINES[machine].more), ("-DCRASH=1",) * (modes == FULL)
+    flags = (chosen.choice(LEVELS), *more, *link, *crash)
+    kind = MACHINES[machine].flags
+    _done([CLANG, *kind, *_used(flags), "-emit-llvm", "-c", *SOURCES], folder, environment(""))
+    is_lto = any(flag.startswith("-flto") for flag in flags)
+    inputs = ("a.o", "c.o") if is_lto else ("-Xclang", "-disable-llvm-passes", "a.bc", "c.bc")
+    outputs: dict[str, bytes] = {}
+    for mode in ("stock", *modes):
+        outputs[mode] = printed(
+            folder, mode, *flags, machine=machine, plugin=chosen.random() < 0.3, inputs=inputs
+        )
+        if not outputs["stock"]:
+            return Outputs(b"", ())
+    pairs = ((mode, compared(folder, mode, outputs["stock"], outputs[mode])) for mode in modes)
+    return Outputs(outputs["stock"], tuple(mode for mode, (expected, got) in pairs if expected != got))
