@@ -90,6 +90,9 @@ def make_parser() -> Parser:
     add("run-deadline", type=SECONDS, default=60.0, metavar="SECONDS", help="for one run (60)")
     rounds = "run every program N times for its time (5); 0: once, for its output"
     add("rounds", type=count_of("rounds"), default=5, metavar="N", help=rounds)
+    counted = "instructions: count those that the runs execute with valgrind, beside their time"
+    add("runs", choices=("time", "instructions"), default="time", help=counted)
+    add("lto", action="store_true", help="compile all sides with -flto; the link optimizes")
     add("no-runs", action="store_true", help="run no program")
     add("no-logs", action="store_true", help="do not count decisions, which compiles policies twice")
     add("no-cache", action="store_true", help="compile baselines, even if their objects are in the cache")

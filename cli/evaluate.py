@@ -7,12 +7,13 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from contextlib import suppress
+from typing import Final, Literal
 
 from passpilot.cli.cc.best_of import POLICY, VARIANTS, variants_of
 from passpilot.cli.cc.options import Options
 from passpilot.features.catalogue import HOOKED
-from passpilot.plugin.errors import UsageError
+from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.failures import shown
 from passpilot.plugin.numbers import whole_number
 from passpilot.runners.policy.bundle import find_bundle
@@ -22,7 +23,9 @@ from passpilot.training.evaluation.compile_cache import CompileCache
 from passpilot.training.evaluation.evaluate import Evaluation
 from passpilot.training.evaluation.program import EvaluationPlan
 from passpilot.training.evaluation.results import EvaluationResult, ProgramResult
+from passpilot.training.timing.instructions import check_counter
 
+DECISIONS: Final = "PASSPILOT_DECISIONS"
 PROGRAM: Final = "{program}"
 """Stands for the name of a program."""
 
@@ -43,6 +46,8 @@ def evaluate(
     run_deadline: float = 60.0,
     rounds: int = 5,
     no_runs: bool = False,
+    runs: Literal["time", "instructions"] = "time",
+    lto: bool = False,
     no_logs: bool = False,
     no_cache: bool = False,
     step: Callable[[int, int], object] = lambda _count, _total: None,
@@ -66,6 +71,8 @@ def evaluate(
         run_deadline: the seconds that a run may take.
         rounds: how often programs run for their time; 0 runs them once, for their output.
         no_runs: run no programs.
+        runs: ``instructions`` counts those that the runs execute by valgrind, beside the processor time.
+        lto: compile all sides with ``-flto``; the link optimizes and applies the policy.
         no_logs: count no decisions.
         no_cache: compile the baselines again.
         step: called with the steps so far and their number after each compilation, link and run.
@@ -76,15 +83,41 @@ def evaluate(
     """
     if resume and not output:
         raise UsageError("eval: --resume has no effect without -o RESULT.json")
+    if no_runs and runs != "time":
+        raise UsageError(f"eval: --runs={runs} has no effect with --no-runs")
+    if runs != "time":
+        check_counter()
     levels = [*map(_baseline, baselines)]
-    competitors, runs = [*levels, *map(competitor, policies)], not no_runs
+    competitors = [*levels, *map(competitor, policies)]
     check_names(competitors)
     cache = CompileCache("") if no_cache else CompileCache.of_user()
-    plan = EvaluationPlan(competitors, jobs, rounds, runs, not no_logs, run_deadline, deadline)
+    plan = EvaluationPlan(
+        competitors,
+        jobs,
+        rounds,
+        not no_runs,
+        not no_logs and not lto,
+        run_deadline,
+        deadline,
+        runs == "instructions",
+        lto,
+    )
     evaluation = Evaluation(plan, Corpus.read(corpus, root), program, cache)
+    if lto:
+        _check_one_way(competitors, evaluation.programs[0].name)
     result = evaluation.new_result([level.name for level in levels])
     evaluation.run(result, step, done, output, resume=resume)
     return result
+
+
+def _check_one_way(competitors: Sequence[Competitor], program: str) -> None:
+    for competitor in competitors:
+        ways: Sequence[CompileWay] = ()
+        with suppress(InputError):  # a decision file that is missing is an error of its program
+            ways = competitor.ways(program)
+        if len(ways) > 1:
+            got = f"got {competitor.name!r}, which keeps the smallest object of several"
+            raise UsageError(f"eval: --lto: expected policies that compile once, {got}")
 
 
 def _baseline(name: str) -> Competitor:
@@ -155,6 +188,8 @@ def _ways(flags: Sequence[str], base: CompileWay) -> list[CompileWay]:
     if options.rest:
         raise UsageError(f"eval: --policy: expected options of passpilot cc, got {options.rest[0]!r}")
     environment = options.environment()
+    if file := environment.get(DECISIONS):  # a link runs elsewhere
+        environment[DECISIONS] = os.path.abspath(file)
     tries = [{**environment, POLICY: policy} for policy in variants_of(options) if policy]
     return [CompileWay(base.level, base.flags, values, plugin=True) for values in tries or [environment]]
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -70,9 +71,9 @@ def test_a_program_has_its_own_decision_file(tmp_path: Path, monkeypatch: pytest
         (tmp_path / f"{name}.d").write_text("")
     text = "decisions:{program}.d evict=random:3"
     for name in ("lua", "re2"):
-        assert way(text, name).environment["PASSPILOT_DECISIONS"] == f"{name}.d"
+        assert way(text, name).environment["PASSPILOT_DECISIONS"] == os.path.abspath(f"{name}.d")
     assert competitor(text).points == ("inline", "evict")
-    assert way("decisions:lua.d", "re2").environment == {"PASSPILOT_DECISIONS": "lua.d"}
+    assert way("decisions:lua.d", "re2").environment == {"PASSPILOT_DECISIONS": os.path.abspath("lua.d")}
 
 
 def test_a_policy_decides_at_the_points_inside_llvm(tmp_path: Path) -> None:
@@ -201,3 +202,21 @@ def test_a_result_is_resumed(small: Path, tmp_path: Path, monkeypatch: pytest.Mo
 def test_wrong_arguments(keywords: dict[str, Any], error: type[Exception], told: str, small: Path) -> None:
     with pytest.raises(error, match=re.escape(told)):
         passpilot.evaluate(**{"corpus": small, **keywords})
+
+
+def test_links_optimize_and_apply_policies(small: Path) -> None:
+    """Only a link can inline `work`; a policy that refuses keeps it. Instructions are counted."""
+    made = passpilot.evaluate(
+        small, ["const:0"], baselines=["-Oz"], program=["count"], lto=True, runs="instructions", rounds=0
+    )
+    (program,) = made.programs
+    plain, refused = program["results"].values()
+    assert plain["errors"] == refused["errors"] == []
+    functions = program["functions"]
+    kept = {name: sizes[functions["names"].index("work")] for name, sizes in functions["sizes"].items()}
+    assert kept["-Oz"] == 0 < kept["const:0"]
+    assert (plain["instructions"] or 0) > 10_000
+    assert plain["instructions"] == pytest.approx(refused["instructions"], rel=0.2)
+    assert plain["objects"] is None
+    with pytest.raises(UsageError, match=r"--lto: expected policies that compile once, got 'best-of:2'"):
+        passpilot.evaluate(small, ["best-of:2"], lto=True)

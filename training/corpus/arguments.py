@@ -64,11 +64,14 @@ def without_outputs(arguments: Sequence[str]) -> Iterator[str]:
             yield argument
 
 
-def for_object(arguments: Sequence[str]) -> list[str]:
-    """The arguments that compile a unit's bitcode to an object; the caller adds input and output."""
+def for_object(arguments: Sequence[str], *, bitcode: bool = False) -> list[str]:
+    """The arguments that compile a unit's bitcode to an object; the caller adds input and output.
+
+    With `bitcode`, the object is for link-time optimization.
+    """
     kept = [
         argument
         for argument in without_outputs(arguments)
         if argument not in LTO and not argument.startswith(LTO_STARTS)
     ]
-    return [*kept, "-emit-obj", "-w"]
+    return [*kept, *(("-flto=full", "-flto-unit", "-emit-llvm-bc") if bitcode else ("-emit-obj",)), "-w"]

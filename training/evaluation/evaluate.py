@@ -52,6 +52,7 @@ class Evaluation:
             "machine": f"{_processor()}, {len(os.sched_getaffinity(0))} processors",
             "corpus": os.path.abspath(self.corpus.folder),
             "rounds": self.plan.rounds * self.plan.runs,
+            "lto": self.plan.lto,
         }
         contenders = [
             {"name": competitor.name, "kind": competitor.kind} for competitor in self.plan.competitors
@@ -107,6 +108,7 @@ class Evaluation:
                 self.plan.deadline,
                 self.cache,
                 held.path,
+                self.plan.lto,
             )
             try:
                 for program in programs:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import filecmp
-import lzma
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +18,9 @@ from passpilot.plugin.errors import CompilationError, Error
 from passpilot.training.corpus.layout import CorpusProgram, CorpusUnit
 from passpilot.training.evaluation.competitors import Competitor, CompileWay
 from passpilot.training.evaluation.results import CompetitorResult, FunctionSizes, ProgramResult
-from passpilot.training.evaluation.unit_compiler import CompiledUnit, UnitCompiler
-from passpilot.training.rewards import allocated_bytes, code_bytes, symbol_sizes
+from passpilot.training.evaluation.unit_compiler import CompiledUnit, UnitCompiler, environment_of
+from passpilot.training.file_sizes import file_sizes
+from passpilot.training.rewards import symbol_sizes
 from passpilot.training.timing.commands import Commands
 from passpilot.training.timing.program_runs import ProgramRuns
 from passpilot.training.tuning.tuned_program import link_words, small_link
@@ -42,9 +42,11 @@ class EvaluationPlan:
         jobs: compilations at once; 0 for as many as processors.
         rounds: how often the programs run for their time; 0 runs them once, for their output.
         runs: whether the programs run at all.
-        logs: whether decisions are counted, which takes another compilation.
+        logs: whether decisions are counted, which takes another compilation; not with `lto`.
         run_deadline: the seconds that one run may take.
         deadline: the seconds that one compilation or link may take.
+        counts: whether the executed instructions of the runs are counted, too.
+        lto: whether the link optimizes the program.
     """
 
     competitors: Sequence[Competitor]
@@ -54,6 +56,8 @@ class EvaluationPlan:
     logs: bool
     run_deadline: float
     deadline: float
+    counts: bool = False
+    lto: bool = False
 
 
 class ProgramEvaluation:
@@ -107,7 +111,7 @@ class ProgramEvaluation:
         self._compiler.prepare(pairs, self._jobs)
         with _CompilePool(self._jobs, self._compiler.commands) as pool:
             built = self._built(pool, folder, ways)
-            linked = self._linked(pool, folder, built)
+            linked = self._linked(pool, folder, built, ways)
         functions = self._measured(linked)
         if linked and self._plan.runs and self._program.runs:
             self._run_all(linked)
@@ -182,7 +186,7 @@ class ProgramEvaluation:
             self._fail(name, failed[0] + f" (and {more} more unit{'s' * (more > 1)})" * bool(more))
             return None
         result = self._results[name]
-        result["objects"] = sum(unit.size for unit in units)
+        result["objects"] = None if self._plan.lto else sum(unit.size for unit in units)
         result["compile_seconds"] = round(sum(unit.seconds for unit in units), 4)
         result["cached"] = sum(unit.is_cached for unit in units)
         return units
@@ -217,60 +221,63 @@ class ProgramEvaluation:
     # --- Linking and measuring -----------------------------------------------------------------------------
 
     def _linked(
-        self, pool: ThreadPoolExecutor, folder: str, built: Mapping[str, Mapping[str, str]]
+        self,
+        pool: ThreadPoolExecutor,
+        folder: str,
+        built: Mapping[str, Mapping[str, str]],
+        ways: Mapping[str, Sequence[CompileWay]],
     ) -> dict[str, str]:
         """The paths of the programs, of those competitors that link."""
         if not self._program.objects:
             return {}
         futures = {
-            name: pool.submit(self._link, paths, f"{folder}/{at}.program")
+            name: pool.submit(self._link, name, paths, ways[name][0], f"{folder}/{at}.program")
             for at, (name, paths) in enumerate(built.items())
         }
         return self._good({name: future.result for name, future in futures.items()})
 
-    def _link(self, paths: Mapping[str, str], output: str) -> str:
+    def _link(self, name: str, paths: Mapping[str, str], way: CompileWay, output: str) -> str:
         kept = tuple(word for word in self._program.arguments if word not in _STRIPPING)
         program = replace(self._program, arguments=kept)
         linker = self._compiler.toolchain.linkers["c++" if "+" in program.compiler else "c"]
         more = ("-fuse-ld=lld", *small_link(kept, self._units[0].triple), "-o", output)
-        words = [linker, *link_words(program, more, paths.__getitem__)]
+        lto = self._compiler.link_flags(way) if self._plan.lto else []
+        words = [linker, *lto, *link_words(program, more, paths.__getitem__)]
         try:
             done = self._compiler.commands.run(
-                words, self._plan.deadline, directory=program.directory or None
+                words,
+                self._plan.deadline,
+                directory=program.directory or None,
+                environment=environment_of(way),
             )
         finally:
             self._step()
         done.check("link: expected a program", self._plan.deadline)
+        if self._plan.lto:  # where the program is compiled
+            before = self._results[name]["compile_seconds"] or 0
+            self._results[name]["compile_seconds"] = round(before + done.seconds, 4)
         return output
 
     def _measured(self, linked: Mapping[str, str]) -> FunctionSizes:
         sizes: dict[str, dict[str, int]] = {}
         for name, path in linked.items():
-            with open(path, "rb") as file:
-                data = file.read()
+            found = file_sizes(path, self._compiler.commands, self._plan.deadline)
             result = self._results[name]
-            result["allocated"], result["text"] = allocated_bytes(data), code_bytes(data)
-            result["stripped"], result["xz"] = self._file_sizes(path)
-            sizes[name] = symbol_sizes(data)
+            result["allocated"], result["text"] = found.allocated, found.text
+            result["stripped"], result["xz"] = found.stripped, found.xz
+            with open(path, "rb") as file:
+                sizes[name] = symbol_sizes(file.read())
         return _largest(sizes)
-
-    def _file_sizes(self, path: str) -> tuple[int, int]:
-        """The bytes of a program's file without symbols and debug information, plain and compressed."""
-        stripped, deadline = f"{path}.stripped", self._plan.deadline
-        done = self._compiler.commands.run(
-            [self._compiler.toolchain.strip, "--strip-all", "-o", stripped, path], deadline
-        )
-        done.check("llvm-strip: expected a program", deadline)
-        with open(stripped, "rb") as file:
-            data = file.read()
-        return len(data), len(lzma.compress(data, preset=9))
 
     def _run_all(self, linked: Mapping[str, str]) -> None:
         plan = self._plan
-        runs = ProgramRuns(self._compiler.commands, self._program.runs, plan.run_deadline, self._step)
+        runs = ProgramRuns(
+            self._compiler.commands, self._program.runs, plan.run_deadline, self._step, counts=plan.counts
+        )
         for name, outcome in runs.measure(linked, self._names[0], plan.rounds).items():
             result = self._results[name]
             result["output"], result["run"] = outcome.output, outcome.time
+            result["instructions"] = outcome.instructions
             for text in outcome.errors:
                 self._fail(name, text)
 
@@ -313,6 +320,7 @@ def _empty() -> CompetitorResult:
         "decisions": None,
         "agreed": None,
         "run": None,
+        "instructions": None,
         "output": "unknown",
         "errors": [],
     }

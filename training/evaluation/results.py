@@ -3,7 +3,7 @@
 
 {"format": "passpilot eval 2", "complete": true,
  "passpilot": "0.1.0", "compiler": "Debian clang version 22.1.8", "machine": "...", "corpus": "DIR",
-     "rounds": 5,
+     "rounds": 5, "lto": false,
  "contenders": [{"name": "-Oz", "kind": "baseline"}, {"name": "inline=onnx:m.onnx", "kind": "policy"}],
  "baselines": ["-Oz", "-Os", "-O2", "-Oz+outline"],
  "programs": [ProgramResult, ...],
@@ -22,7 +22,7 @@ from typing import Final, TypedDict, cast
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.json_and_toml import check_typed_dict, read_json
-from passpilot.training.timing.paired_times import RunTime
+from passpilot.training.timing.paired_times import RunTime, is_known
 
 FORMAT: Final = "passpilot eval 2"
 RESAMPLES: Final = 10_000
@@ -63,6 +63,8 @@ class CompetitorResult(TypedDict):
     agreed: int | None
     """The decisions that LLVM's default would have taken in the same situation."""
     run: RunTime | None
+    instructions: int | None
+    """Those that the program's runs execute."""
     output: str
     """Whether the runs printed what they should: ``right``, ``wrong``, or ``unknown`` if none ended well."""
     errors: list[str]
@@ -94,7 +96,8 @@ METRICS: Final[Mapping[str, Callable[[CompetitorResult], float | None]]] = {
     "xz": lambda result: result.get("xz"),
     "objects": lambda result: result.get("objects"),
     "compile": lambda result: result["compile_seconds"],
-    "run": lambda result: result["run"]["seconds"] if result["run"] else None,
+    "run": lambda result: result["run"]["seconds"] if result["run"] and is_known(result["run"]) else None,
+    "instructions": lambda result: result.get("instructions"),
 }
 
 

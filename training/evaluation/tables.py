@@ -14,6 +14,7 @@ from passpilot.training.evaluation.results import (
     ProgramResult,
     ratio_of,
 )
+from passpilot.training.timing.paired_times import NOT_KNOWN, WIDEST
 
 HEADS: Final = {
     "allocated": "allocated",
@@ -23,11 +24,20 @@ HEADS: Final = {
     "objects": "objects",
     "compile": "compile time",
     "run": "run time",
+    "instructions": "instructions",
 }
 """The metrics in the order of the tables, and how they are called."""
 
+SIZES: Final = ("allocated", "text", "stripped", "xz")
+"""The metrics that every table of sizes has."""
+
+_SIZE_HEADS: Final = [HEADS[size] for size in SIZES]
+
 WITH_INTERVAL: Final = ("allocated", "run")
 """The metrics whose intervals the table of means has."""
+
+TIMES: Final = ("compile", "run")
+"""The metrics that vary from run to run: a mean with a wide interval is not known."""
 
 WORST: Final = 10
 """The regressions that are listed."""
@@ -43,7 +53,7 @@ def mean_text(mean: MeanRatio | None, *, interval: bool = True) -> str:
     """A geometric mean with its interval: ``0.943 (0.921-0.966)``."""
     if mean is None:
         return "-"
-    if mean["low"] is None or not interval:
+    if mean["low"] is None or mean["high"] is None or not interval:
         return f"{mean['ratio']:.3f}"
     return f"{mean['ratio']:.3f} ({mean['low']:.3f}-{mean['high']:.3f})"
 
@@ -51,7 +61,12 @@ def mean_text(mean: MeanRatio | None, *, interval: bool = True) -> str:
 def mean_texts(summary: Mapping[str, Mapping[str, MeanRatio]], name: str) -> list[str]:
     """The means of a competitor, by the metrics of `HEADS`."""
     means = [(metric, summary.get(metric, {}).get(name)) for metric in HEADS]
-    return [mean_text(mean, interval=metric in WITH_INTERVAL) for metric, mean in means]
+    return [
+        NOT_KNOWN
+        if mean and metric in TIMES and mean["high"] and mean["high"] > WIDEST * (mean["low"] or 0)
+        else mean_text(mean, interval=metric in WITH_INTERVAL)
+        for metric, mean in means
+    ]
 
 
 def mean_table(result: EvaluationResult) -> list[list[str]]:
@@ -115,49 +130,60 @@ def problems(result: EvaluationResult) -> Iterator[str]:
 def _words(result: EvaluationResult) -> str:
     facts = result.facts
     count = len(result.programs)
+    lto = "All sides are compiled with `-flto`. " if facts.get("lto") else ""
     return (
         f"{count} program{'s' * (count != 1)} of {_escaped(str(facts.get('corpus', '')))}, "
         f"{_escaped(str(facts.get('compiler', '')))}. Ratios are geometric means over the programs, with "
-        "95 % intervals by bootstrap; smaller is better. *allocated* is what the linked program "
+        f"95 % intervals by bootstrap; smaller is better. {lto}*allocated* is what the linked program "
         "loads, with `--gc-sections --icf=safe`; *.text* is its machine code; *stripped* is the file "
         "without symbols, *xz* that file compressed; *objects* is what its object files load. "
-        "Times are processor time."
+        "Times are processor time; a mean whose interval is wider than 5 % is not known."
     )
 
 
 def _means(result: EvaluationResult) -> str:
-    """All competitors against the first baseline, then the loaded bytes of policies against all baselines."""
+    """All competitors against the first baseline, then the sizes of policies against the other baselines."""
     heads, *rows = ([_escaped(first), *cells] for first, *cells in mean_table(result))
     tables = [_table(heads, rows)]
     policies = [contender["name"] for contender in result.contenders if contender["kind"] == "policy"]
-    if policies and len(result.baselines) > 1:
-        means = [result.summary(base).get("allocated", {}) for base in result.baselines]
-        rows = [[_escaped(name), *(mean_text(ratios.get(name)) for ratios in means)] for name in policies]
-        heads = [f"against {_escaped(base)}" for base in result.baselines]
-        tables.append("## Loaded bytes against every baseline\n\n" + _table(["policy", *heads], rows))
+    for base in result.baselines[1:] if policies else ():
+        summary = result.summary(base)
+        rows = [
+            [_escaped(name), *(mean_text(summary.get(size, {}).get(name)) for size in SIZES)]
+            for name in policies
+        ]
+        tables.append(_table([f"against {_escaped(base)}", *_SIZE_HEADS], rows))
     return "\n\n".join(tables)
 
 
 def _programs(result: EvaluationResult) -> str:
-    base = result.baselines[0]
-    others = [name for name in result.names if name != base]
-    rows = []
+    """The bytes of every program with the first baseline, and the ratios of the others."""
+    base, rows = result.baselines[0], []
     for program in result.programs:
         own = program["results"].get(base)
-        size = METRICS["allocated"](own) if own else None
-        ratios = [ratio_of(program, "allocated", name, base) for name in others]
-        cells = ["-" if ratio is None else f"{ratio:.3f}" for ratio in ratios]
-        rows.append([_escaped(program["name"]), "-" if size is None else f"{size:,.0f}", *cells])
-    heads = ["program", _escaped(base), *map(_escaped, others)]
-    return "## Loaded bytes by program\n\n" + _table(heads, rows)
+        sizes = [METRICS[size](own) if own else None for size in SIZES]
+        cells = ["-" if size is None else f"{size:,.0f}" for size in sizes]
+        rows.append([_escaped(program["name"]), _escaped(base), *cells])
+        others = (name for name in result.names if name != base)
+        rows += [["", _escaped(name), *_size_ratios(program, name, base)] for name in others]
+    return "## By program\n\n" + _table(["program", "", *_SIZE_HEADS], rows)
+
+
+def _size_ratios(program: ProgramResult, name: str, base: str) -> list[str]:
+    ratios = [ratio_of(program, size, name, base) for size in SIZES]
+    return ["-" if ratio is None else f"{ratio:.3f}" for ratio in ratios]
 
 
 def _regressions(result: EvaluationResult) -> str:
     found = regressions(result)[:WORST]
     if not found:
         return ""
-    rows = [[_escaped(program), _escaped(name), f"{ratio:.3f}"] for ratio, program, name in found]
-    return "## Worst regressions\n\n" + _table(["program", "policy", "allocated"], rows)
+    programs = {program["name"]: program for program in result.programs}
+    rows = [
+        [_escaped(program), _escaped(name), *_size_ratios(programs[program], name, result.baselines[0])]
+        for _, program, name in found
+    ]
+    return "## Worst regressions\n\n" + _table(["program", "policy", *_SIZE_HEADS], rows)
 
 
 def _problems(result: EvaluationResult) -> str:

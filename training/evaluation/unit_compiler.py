@@ -80,7 +80,7 @@ def _output_of(words: Sequence[str]) -> str:
 class CompiledUnit:
     path: str
     size: int
-    """Its bytes that are loaded."""
+    """Its bytes that are loaded; 0 if the link compiles it."""
     seconds: float
     """The processor time of its compilation, of all ways together."""
     is_cached: bool
@@ -97,6 +97,7 @@ class UnitCompiler:
         deadline: the seconds that one compilation may take.
         cache: for the objects of baselines.
         scratch: a folder for units at other levels.
+        lto: whether units are compiled for link-time optimization.
     """
 
     commands: Commands
@@ -105,6 +106,7 @@ class UnitCompiler:
     deadline: float
     cache: CompileCache
     scratch: str
+    lto: bool = False
     _levelled: dict[tuple[str, str], Path | Error] = field(default_factory=dict)
 
     def prepare(self, wanted: Iterable[tuple[CorpusUnit, CompileWay]], jobs: int) -> None:
@@ -149,7 +151,13 @@ class UnitCompiler:
     def _words(self, unit: CorpusUnit, way: CompileWay) -> list[str]:
         arguments = unit.arguments if unit.level == way.level else arguments_at(way.level, unit.arguments)
         sections = [flag for flag in SECTIONS if flag not in arguments]
-        return [*for_object(arguments), *sections, *way.flags]
+        return [*for_object(arguments, bitcode=self.lto), *sections, *way.flags]
+
+    def link_flags(self, way: CompileWay) -> list[str]:
+        """The flags of a link that compiles the units of a way."""
+        plugin = ["-Xlinker", f"--load-pass-plugin={self.plugin}"] if way.plugin else []
+        options = [flag for flag in way.flags if flag != "-mllvm"]
+        return ["-flto", *plugin, *(f"-Wl,-mllvm,{option}" for option in options)]
 
     def compile(
         self, unit: CorpusUnit, ways: Sequence[CompileWay], output: str, logs: Mapping[str, str]
@@ -183,14 +191,18 @@ class UnitCompiler:
         words = self._words(unit, way)
         if way.plugin:
             compiled = self._run(unit, [*words, f"-fpass-plugin={self.plugin}"], way, output, logs)
-            return CompiledUnit(output, allocated_bytes(compiled.data), compiled.seconds, is_cached=False)
+            return self._compiled(output, compiled, is_cached=False)
         key = self._key(unit, way)
         if known := self.cache.find(key):
             Path(output).write_bytes(known.data)
-            return CompiledUnit(output, allocated_bytes(known.data), known.seconds, is_cached=True)
+            return self._compiled(output, known, is_cached=True)
         compiled = self._run(unit, words, way, output, {})
         self.cache.keep(key, compiled)
-        return CompiledUnit(output, allocated_bytes(compiled.data), compiled.seconds, is_cached=False)
+        return self._compiled(output, compiled, is_cached=False)
+
+    def _compiled(self, output: str, made: CachedObject, *, is_cached: bool) -> CompiledUnit:
+        size = 0 if self.lto else allocated_bytes(made.data)
+        return CompiledUnit(output, size, made.seconds, is_cached)
 
     def _source(self, unit: CorpusUnit, level: str) -> Path:
         if unit.level == level:
@@ -208,8 +220,7 @@ class UnitCompiler:
         output: str,
         logs: Mapping[str, str],
     ) -> CachedObject:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
-        environment |= way.environment
+        environment = environment_of(way)
         if logs:
             environment[f"{_OURS}LOG"] = ";".join(f"{point}={path}" for point, path in logs.items())
         clang, source = self.toolchain.linkers["c"], os.fspath(self._source(unit, way.level))
@@ -217,6 +228,12 @@ class UnitCompiler:
         done = self.commands.run(command, self.deadline, environment=environment)
         done.check(f"{unit.name}: expected an object", self.deadline)
         return CachedObject(_read(unit, Path(output)), done.seconds)
+
+
+def environment_of(way: CompileWay) -> dict[str, str]:
+    """The environment of a compilation or a link."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+    return {**kept, **way.environment}
 
 
 def _read(unit: CorpusUnit, path: Path) -> bytes:

@@ -37,6 +37,26 @@ class RunTime(PairedRatio):
     """The median of the processor time of all runs together."""
 
 
+WIDEST: Final = 1.05
+"""The end of an interval by its beginning above which a ratio is not known."""
+
+NOT_KNOWN: Final = "not known"
+
+
+def is_known(timed: PairedRatio) -> bool:
+    """Whether the interval is narrow enough to say the ratio; one without an interval is."""
+    low, high = timed["low"], timed["high"]
+    return low is None or high is None or high <= WIDEST * low
+
+
+def ratio_text(timed: PairedRatio) -> str:
+    """A ratio with its interval, or that it is not known."""
+    if not is_known(timed):
+        return NOT_KNOWN
+    interval = "" if timed["low"] is None else f" ({timed['low']:.3f}-{timed['high']:.3f})"
+    return f"{timed['ratio']:.3f}{interval}"
+
+
 def paired_ratio(times: Sequence[float], against: Sequence[float]) -> PairedRatio | None:
     """The geometric mean of the ratios of pairs, with its 95 % interval by Student's distribution."""
     logs = [math.log(own / other) for own, other in zip(times, against, strict=True) if own > 0 and other > 0]

@@ -15,7 +15,8 @@ from statistics import median
 
 from passpilot.plugin.errors import CompilationError
 from passpilot.training.corpus.layout import ProgramRun
-from passpilot.training.timing.commands import TIED, Commands
+from passpilot.training.timing.commands import TIED, CommandResult, Commands
+from passpilot.training.timing.instructions import executed_instructions
 from passpilot.training.timing.paired_times import RunTime, paired_ratio
 
 
@@ -26,16 +27,28 @@ class RunOutcome:
     output: str = "right"
     """``right``, ``wrong``, or ``unknown``."""
     time: RunTime | None = None
+    instructions: int | None = None
+    """Those of all runs together."""
     errors: list[str] = field(default_factory=list)
 
 
 class ProgramRuns:
-    """The runs of one program. `step` is called after each round of a competitor."""
+    """The runs of one program. `step` is called after each round of a competitor.
+
+    With `counts`, the executed instructions are counted in one more round.
+    """
 
     def __init__(
-        self, commands: Commands, runs: Sequence[ProgramRun], deadline: float, step: Callable[[], object]
+        self,
+        commands: Commands,
+        runs: Sequence[ProgramRun],
+        deadline: float,
+        step: Callable[[], object],
+        *,
+        counts: bool = False,
     ) -> None:
         self._commands, self._runs, self._deadline, self._step = commands, runs, deadline, step
+        self._counts = counts
         self._expected = [run.stdout_sha256 for run in runs]
         self._processor = max(os.sched_getaffinity(0))
         self._before = TIED if shutil.which(TIED[0]) else ()
@@ -57,6 +70,8 @@ class ProgramRuns:
                 times[name].append(self._once(linked[name], outcomes[name]))
         for _ in range(rounds * (len(linked) - len(well))):
             self._step()
+        for name in well if self._counts else ():
+            outcomes[name].instructions = self._counted(linked[name], outcomes[name])
         for name, taken in times.items():
             is_right = outcomes[name].output == "right"
             outcomes[name].time = _time(taken, times.get(reference, [])) if is_right else None
@@ -64,17 +79,42 @@ class ProgramRuns:
 
     def _once(self, path: str, outcome: RunOutcome) -> float:
         """Make all runs of a program once; their processor time."""
+
+        def timed(run: ProgramRun) -> CommandResult:
+            return self._commands.run(
+                [*self._before, path, *run.arguments],
+                self._deadline,
+                directory=run.directory or None,
+                environment=_environment(),
+                processor=self._processor,
+            )
+
+        seconds = self._all_runs(timed, outcome)
+        self._step()
+        return seconds
+
+    def _counted(self, path: str, outcome: RunOutcome) -> int | None:
+        """The instructions of all runs of a program; None if one fails."""
+        count = 0
+
+        def counted(run: ProgramRun) -> CommandResult:
+            nonlocal count
+            words = [*self._before, path, *run.arguments]
+            found, done = executed_instructions(
+                self._commands, words, self._deadline, run.directory or None, _environment()
+            )
+            count += found
+            return done
+
+        self._all_runs(counted, outcome)
+        return count if outcome.output == "right" else None
+
+    def _all_runs(self, make: Callable[[ProgramRun], CommandResult], outcome: RunOutcome) -> float:
+        """Make all runs and check what they print; their processor time."""
         seconds = 0.0
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("PASSPILOT_")}
         for number, run in enumerate(self._runs):
             try:
-                done = self._commands.run(
-                    [*self._before, path, *run.arguments],
-                    self._deadline,
-                    directory=run.directory or None,
-                    environment=environment,
-                    processor=self._processor,
-                )
+                done = make(run)
             except CompilationError as error:
                 _refuse(outcome, "unknown", str(error))
                 continue
@@ -90,8 +130,11 @@ class ProgramRuns:
                     got = f"{self._expected[number][:12]}, got {done.stdout_sha256[:12]}"
                     _refuse(outcome, "wrong", f"{what} the output with sha256 {got}")
             seconds += done.seconds
-        self._step()
         return seconds
+
+
+def _environment() -> dict[str, str]:
+    return {key: value for key, value in os.environ.items() if not key.startswith("PASSPILOT_")}
 
 
 def _refuse(outcome: RunOutcome, output: str, text: str) -> None:

@@ -32,6 +32,7 @@ def competitor(
         "decisions": decisions,
         "agreed": agreed,
         "run": time,
+        "instructions": None,
         "output": "right",
         "errors": list(errors),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from passpilot.training.corpus.layout import ProgramRun
 from passpilot.training.timing.commands import CommandResult, Commands
+from passpilot.training.timing.paired_times import PairedRatio, ratio_text
 from passpilot.training.timing.program_runs import ProgramRuns, RunOutcome
 
 BUSY = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done\n"
@@ -30,11 +32,13 @@ def sha256(text: str) -> str:
 
 
 def measured(
-    linked: dict[str, str], *runs: ProgramRun, rounds: int = 0, deadline: float = 60.0
+    linked: dict[str, str], *runs: ProgramRun, rounds: int = 0, deadline: float = 60.0, counts: bool = False
 ) -> dict[str, RunOutcome]:
     """The outcomes; the first program is the reference. Every round of every program is a step."""
-    counted = []
-    made = ProgramRuns(Commands(), runs or (ProgramRun(),), deadline, lambda: counted.append(1))
+    counted: list[int] = []
+    made = ProgramRuns(
+        Commands(), runs or (ProgramRun(),), deadline, lambda: counted.append(1), counts=counts
+    )
     outcomes = made.measure(linked, next(iter(linked)), rounds)
     assert len(counted) == len(linked) * (1 + rounds)
     return outcomes
@@ -153,3 +157,28 @@ def test_without_the_reference_there_are_no_times(tmp_path: Path) -> None:
     linked = {"a": script(tmp_path, "a", "exit 1"), "b": script(tmp_path, "b", BUSY)}
     made = measured(linked, rounds=2)
     assert (made["b"].output, made["b"].time) == ("right", None)
+
+
+def test_instructions_are_those_of_all_runs_and_processes(tmp_path: Path) -> None:
+    def compiled(name: str, body: str) -> str:
+        text = f"int main(int n, char **v) {{ {body} }}"
+        command = ["clang-22", "-O1", "-xc", "-", "-o", name]
+        subprocess.run(command, input=text.encode(), cwd=tmp_path, check=True)
+        return str(tmp_path / name)
+
+    loop = "volatile int s = 0; for (int i = 0; i < 100000 * n; i++) s += i; return 0;"
+    linked = {"a": compiled("a", loop), "b": compiled("b", "return 1;")}
+    linked["shell"] = script(tmp_path, "shell", linked["a"])
+    made = measured(linked, counts=True)
+    one, shell = made["a"].instructions or 0, made["shell"].instructions or 0
+    assert 400_000 < one < shell
+    assert made["b"].instructions is None, "it fails"
+    again = measured({"a": linked["a"]}, ProgramRun(), ProgramRun(("x",)), counts=True)["a"].instructions or 0
+    assert 2.4 * one < again < 3.1 * one, "the second run does twice as much"
+
+
+def test_a_ratio_with_a_wide_interval_is_not_known() -> None:
+    timed: PairedRatio = {"ratio": 1.01, "low": 1.0, "high": 1.02, "pairs": 5}
+    assert ratio_text(timed) == "1.010 (1.000-1.020)"
+    assert ratio_text({**timed, "high": 1.06}) == "not known"
+    assert ratio_text({**timed, "low": None, "high": None}) == "1.010"

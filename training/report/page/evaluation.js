@@ -28,6 +28,7 @@ const METRICS = {
     text: seconds,
     of: (result) => result.run?.seconds,
   },
+  ...sizes({ instructions: ["Instructions", "instructions that the program's own runs execute"] }),
 };
 
 /** The figures of an evaluation, by metric and against a base, which is a contender's name. */
