@@ -81,37 +81,30 @@ def evaluate(
     Raises:
         Error: an argument is wrong, or the corpus or `output` cannot be used.
     """
+    _check_options(runs, output, no_runs=no_runs, resume=resume)
+    levels = [*map(_baseline, baselines)]
+    check_names(competitors := [*levels, *map(competitor, policies)])
+    cache = CompileCache("") if no_cache else CompileCache.of_user()
+    more = not no_logs and not lto, run_deadline, deadline, runs == "instructions", lto
+    plan = EvaluationPlan(competitors, jobs, rounds, not no_runs, *more)
+    evaluation = Evaluation(plan, Corpus.read(corpus, root), program, cache)
+    _check_ways(competitors, evaluation.programs[0].name, lto=lto)
+    result = evaluation.new_result([level.name for level in levels])
+    evaluation.run(result, step, done, output, resume=resume)
+    return result
+
+
+def _check_options(runs: str, output: str, *, no_runs: bool, resume: bool) -> None:
     if resume and not output:
         raise UsageError("eval: --resume has no effect without -o RESULT.json")
     if no_runs and runs != "time":
         raise UsageError(f"eval: --runs={runs} has no effect with --no-runs")
     if runs != "time":
         check_counter()
-    levels = [*map(_baseline, baselines)]
-    competitors = [*levels, *map(competitor, policies)]
-    check_names(competitors)
-    cache = CompileCache("") if no_cache else CompileCache.of_user()
-    plan = EvaluationPlan(
-        competitors,
-        jobs,
-        rounds,
-        not no_runs,
-        not no_logs and not lto,
-        run_deadline,
-        deadline,
-        runs == "instructions",
-        lto,
-    )
-    evaluation = Evaluation(plan, Corpus.read(corpus, root), program, cache)
-    if lto:
-        _check_one_way(competitors, evaluation.programs[0].name)
-    result = evaluation.new_result([level.name for level in levels])
-    evaluation.run(result, step, done, output, resume=resume)
-    return result
 
 
-def _check_one_way(competitors: Sequence[Competitor], program: str) -> None:
-    for competitor in competitors:
+def _check_ways(competitors: Sequence[Competitor], program: str, *, lto: bool) -> None:
+    for competitor in competitors if lto else ():
         ways: Sequence[CompileWay] = ()
         with suppress(InputError):  # a decision file that is missing is an error of its program
             ways = competitor.ways(program)
