@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from passpilot.features.mlir.inline import TABLE
 from passpilot.passes.advisor import OnError
@@ -22,8 +22,8 @@ from passpilot.passes.mlir.registered_calls import allow_calls, as_calls_of_func
 from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.mlir.bindings import UPSTREAM, bindings
+from passpilot.plugin.mlir.exchange import replace, upstream_copy
 from passpilot.plugin.mlir.inliner import inliner
-from passpilot.plugin.mlir.source import text_of, upstream_copy
 
 if TYPE_CHECKING:
     from passpilot.plugin.mlir.protocols import Operation
@@ -60,7 +60,7 @@ class AdvisedInline:
 
     def prepare(self, context: object) -> None:
         """Called before the pipeline runs, when dialects can be loaded."""
-        if bindings().root == UPSTREAM:
+        if bindings(context).root == UPSTREAM:
             allow_calls(context)
 
     def run(self, operation: Operation) -> None:
@@ -100,14 +100,5 @@ class AdvisedInline:
         allow_calls(copy.context)
         errors = self._inlined(copy, advisor)
         if not errors:
-            _replace(operation, text_of(copy))
+            replace(operation, copy)
         return errors
-
-
-def _replace(operation: Any, text: bytes) -> None:
-    new = bindings().ir.Module.parse(text, operation.context).operation
-    body = operation.regions[0].blocks[0]
-    for old in list(body.operations):
-        old.operation.erase()
-    for one in list(new.regions[0].blocks[0].operations):
-        body.append(one)

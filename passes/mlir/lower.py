@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from passpilot.passes.mlir.pipeline import WHO, run_pipeline
 from passpilot.passes.mlir.translate import translate
 from passpilot.plugin.errors import CompilationError, InputError, restated
-from passpilot.plugin.mlir.bindings import bindings, operations_in
+from passpilot.plugin.mlir.bindings import PACKAGES, bindings, operations_in, using
+from passpilot.plugin.mlir.exchange import upstream_copy
+from passpilot.plugin.mlir.place import operation_of
 from passpilot.plugin.mlir.source import Source
 
 if TYPE_CHECKING:
@@ -41,20 +43,22 @@ def lower(module: object) -> str:
     """Lower a copy of a module to LLVM IR, as text.
 
     Args:
-        module: a module of the installed bindings, or its text or bytecode.
+        module: a module of any bindings, or its text or bytecode.
 
     Raises:
         InputError: `module` is none of these.
         CompilationError: the module cannot be lowered.
     """
-    mlir = bindings()
     if isinstance(module, (str, bytes)):
+        mlir = bindings()
         data = module if isinstance(module, bytes) else module.encode("utf-8", "surrogateescape")
         return _lower(Source("lower", data, whole=False).parse(mlir, mlir.ir.Context(), _ignore))
-    operation = getattr(module, "operation", None)
-    if not isinstance(operation, mlir.ir.Operation) or operation.name != "builtin.module":
+    operation = operation_of(module)
+    if operation is None or operation.name != "builtin.module":
         got = f"{type(module).__module__}.{type(module).__name__}"
-        raise InputError(f"lower: expected a module of {mlir.root}.ir or its text, got {got}")
+        raise InputError(f"lower: expected a module of MLIR's bindings or its text, got {got}")
+    if not PACKAGES[bindings(operation).root].lowers:
+        return _lower(upstream_copy("lower", operation))
     return _lower(operation.clone(ip=False))
 
 
@@ -65,10 +69,11 @@ def to_llvm_dialect(module: Operation) -> None:
         CompilationError: a pass failed.
     """
     try:
-        if _has_tensors(module.operation):
-            run_pipeline(module, BUFFERIZE)
-        _replace_copies(module.operation)
-        run_pipeline(module, LOWER)
+        with using(bindings(module)):
+            if _has_tensors(module.operation):
+                run_pipeline(module, BUFFERIZE)
+            _replace_copies(module.operation)
+            run_pipeline(module, LOWER)
     except CompilationError as error:
         raise restated(error, f"lower: {str(error).removeprefix(f'{WHO}: ')}") from error
 

@@ -21,8 +21,9 @@ from passpilot.passes.python.registry import MLIR, PassDefinition
 from passpilot.plugin.errors import CompilationError, InputError, PassError, PipelineError
 from passpilot.plugin.failures import describe_failure, did_you_mean, printable
 from passpilot.plugin.mlir import capi as mlir_capi
-from passpilot.plugin.mlir.bindings import bindings
+from passpilot.plugin.mlir.bindings import Bindings, bindings, using
 from passpilot.plugin.mlir.diagnostics import Diagnostic, error_list
+from passpilot.plugin.mlir.exchange import usable
 from passpilot.plugin.mlir.functions import RunPass
 from passpilot.plugin.mlir.place import operation_of, place_of
 from passpilot.plugin.process_end import is_interrupt
@@ -46,6 +47,7 @@ class _Failure(NamedTuple):
 @dataclass(slots=True)
 class _Run:
     address: int
+    mlir: Bindings
     failed: bool = False
 
 
@@ -69,7 +71,7 @@ def signal_pass_failure() -> None:
         raise InputError("signal_pass_failure: no pass runs; call it in the run method of a pass")
     run = _RUNNING.runs[-1]
     run.failed = True
-    mlir_capi.signal_failure(run.address)
+    mlir_capi.signal_failure(run.address, run.mlir)
 
 
 class Pipeline:
@@ -86,7 +88,8 @@ class Pipeline:
         if printable(element.name) != element.name:
             message = "expected the name of an operation in UTF-8, which MLIR's Python bindings need"
             raise refused(WHO, text, f"{message}, got {element.name}", element.start, _end(element))
-        self.manager = bindings().passmanager.PassManager(element.name, context)
+        self._mlir = bindings(context)
+        self.manager = self._mlir.passmanager.PassManager(element.name, context)
         self._kept: list[object] = []
         self._failures: list[_Failure] = []
         assert element.inner is not None, "parse() made sure"
@@ -172,14 +175,15 @@ class Pipeline:
         location: Any = None
         try:
             if self._failures:  # a pass has failed in another thread
-                mlir_capi.signal_failure(pass_)
+                mlir_capi.signal_failure(pass_, self._mlir)
                 return
-            operation = mlir_capi.operation_at(address)
+            operation = mlir_capi.operation_at(address, self._mlir)
             location = operation.location  # read now: the pass may erase the operation
-            run = _Run(pass_)
+            run = _Run(pass_, self._mlir)
             _RUNNING.runs.append(run)
             try:
-                answer = body(operation)
+                with using(self._mlir):
+                    answer = body(operation)
             finally:
                 _RUNNING.runs.pop()
                 _stop_if_erased(name, location, operation)
@@ -190,7 +194,7 @@ class Pipeline:
                 self._failures.append(_Failure(_who(name, location), None))
         except BaseException as raised:  # noqa: BLE001  (raised again by run())
             self._failures.append(_Failure(_who(name, location), raised))
-            mlir_capi.signal_failure(pass_)
+            mlir_capi.signal_failure(pass_, self._mlir)
             if not is_interrupt(raised) and location is not None:
                 location.emit_error(f"pass {name}: {describe_failure(raised)}")
 
@@ -208,22 +212,23 @@ def listing() -> str:
 def run_pipeline(module: Operation, pipeline: str, advisors: Advisor | Sequence[Advisor] = ()) -> None:
     """Run a textual MLIR pipeline on a module or another operation, in place.
 
-    The text may name Python passes anywhere, see `passpilot.mlir.pass_`. With advisors, MLIR runs in one
+    The text may name Python passes anywhere, see `passpilot.mlir.pass_`. The passes run in the bindings that
+    the module belongs to; a module of JAX is copied to upstream's and back. With advisors, MLIR runs in one
     thread. After an error the module may be partly changed.
 
     Raises:
-        InputError: the pipeline is wrong, or `module` is not an operation of the installed bindings.
+        InputError: the pipeline is wrong, or `module` is no operation of MLIR's Python bindings.
         StaleViewError: `module` has been erased.
         CompilationError: one of MLIR's passes failed.
         PassError: a Python pass raised or failed.
         Error: an advisor failed and its `on_error` is ``fail``.
     """
-    mlir = bindings()
     operation = operation_of(module)
-    if operation is None or not isinstance(operation, mlir.ir.Operation):
+    if operation is None:
         got = f"{type(module).__module__}.{type(module).__name__}"
-        raise InputError(f"run_pipeline: expected an operation of {mlir.root}.ir, got {got}")
-    Pipeline(pipeline, operation.context).run(operation, advisors)
+        raise InputError(f"run_pipeline: expected an operation of MLIR's Python bindings, got {got}")
+    with usable("run_pipeline", operation) as target:
+        Pipeline(pipeline, target.context).run(target, advisors)
 
 
 @contextlib.contextmanager

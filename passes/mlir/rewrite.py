@@ -11,7 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from passpilot.plugin.errors import PassError
-from passpilot.plugin.mlir.bindings import bindings
+from passpilot.plugin.mlir.bindings import bindings, using
+from passpilot.plugin.mlir.exchange import usable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,16 +38,16 @@ def rewrite_greedily(
         PassError: a pattern returned something else, or the patterns do not come to an end.
     """
     rewriting = _Rewriting(limit)
-    mlir = bindings()
-    pattern_set = mlir.rewrite.RewritePatternSet(operation.context)
-    for name, pattern in patterns.items():
-        pattern_set.add(name, partial(rewriting.misfits, name, pattern))
-    try:
-        mlir.rewrite.apply_patterns_and_fold_greedily(operation, pattern_set.freeze())
-    except RuntimeError as error:
-        rewriting.raised = rewriting.raised or _endless(str(error))
-    if rewriting.raised is not None:
-        raise rewriting.raised
+    with usable("rewrite_greedily", operation) as target, using(bindings(target)) as mlir:
+        pattern_set = mlir.rewrite.RewritePatternSet(target.context)
+        for name, pattern in patterns.items():
+            pattern_set.add(name, partial(rewriting.misfits, name, pattern))
+        try:
+            mlir.rewrite.apply_patterns_and_fold_greedily(target, pattern_set.freeze())
+        except RuntimeError as error:
+            rewriting.raised = rewriting.raised or _endless(str(error))
+        if rewriting.raised is not None:
+            raise rewriting.raised
 
 
 class _Rewriting:

@@ -12,7 +12,7 @@ from passpilot.plugin.errors import CompilationError
 from passpilot.plugin.mlir.bindings import UPSTREAM, bindings
 from passpilot.plugin.mlir.capi import translated
 from passpilot.plugin.mlir.diagnostics import error_list
-from passpilot.plugin.mlir.source import upstream_copy
+from passpilot.plugin.mlir.exchange import upstream_copy
 
 if TYPE_CHECKING:
     from passpilot.plugin.mlir.protocols import Operation
@@ -25,7 +25,9 @@ def translate(module: Operation) -> str:
         InputError: upstream's bindings are not installed.
         CompilationError: the module has other dialects.
     """
-    operation: Any = module.operation if bindings().root == UPSTREAM else upstream_copy("LLVM IR", module)
+    operation: Any = module.operation
+    if bindings(operation).root != UPSTREAM:
+        operation = upstream_copy("LLVM IR", operation)
     with error_list(operation.context, lambda _: None) as errors:
         text = translated(operation)
     if text is None:

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`bindings()`: MLIR's Python bindings, from whichever installed package contains them.
 
-All packages contain upstream's modules and C API under different package names. Only this module knows the
-names. It imports the bindings at the first call.
+All packages contain upstream's modules under different package names, and all but jaxlib export the C API.
+Only this module knows the names. It imports the bindings at the first call.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
@@ -33,19 +35,23 @@ VARIABLE: Final = "PASSPILOT_MLIR"
 class _Package:
     distribution: str
     library: str
+    """The library that exports the C API, which `passpilot.mlir` needs to run passes; empty if none does."""
+    lowers: bool = False
+    """Whether it can lower to the llvm dialect."""
 
 
-_PACKAGES: Final[Mapping[str, _Package]] = {
-    "mlir": _Package("xtc-mlir-python-bindings", "libMLIRPythonCAPI.so*"),
-    "torch_mlir": _Package("torch-mlir", "libTorchMLIRAggregateCAPI.so*"),
+PACKAGES: Final[Mapping[str, _Package]] = {
+    "mlir": _Package("xtc-mlir-python-bindings", "libMLIRPythonCAPI.so*", lowers=True),
+    "torch_mlir": _Package("torch-mlir", "libTorchMLIRAggregateCAPI.so*", lowers=True),
     "iree.compiler": _Package("iree-base-compiler", "libIREECompiler.so*"),
+    "jaxlib.mlir": _Package("jaxlib", ""),
 }
 
 UPSTREAM: Final = "mlir"
 """The package that upstream's own bindings have."""
 
-ROOTS: Final = tuple(_PACKAGES)
-"""The packages that contain bindings; the first installed one is used."""
+ROOTS: Final = tuple(root for root, package in PACKAGES.items() if package.library)
+"""The packages in which passes can run; by default, in the first installed one."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +65,11 @@ class Bindings:
     @cached_property
     def rewrite(self) -> ModuleType:
         """The module of rewrite patterns."""
-        return import_module(f"{self.root}.rewrite")
+        return _imported(f"{self.root}.rewrite")
 
     def dialect(self, name: str) -> ModuleType:
         """The module of a dialect, such as ``func``."""
-        return import_module(f"{self.root}.dialects.{name}")
+        return _imported(f"{self.root}.dialects.{name}")
 
     @cached_property
     def version(self) -> str:
@@ -71,7 +77,7 @@ class Bindings:
         from importlib.metadata import PackageNotFoundError, distribution
 
         try:
-            found = distribution(_PACKAGES[self.root].distribution)
+            found = distribution(PACKAGES[self.root].distribution)
         except PackageNotFoundError:  # built, but not installed
             return "unknown"
         is_this = _folder(self.root) == Path(str(found.locate_file(self.root.replace(".", "/"))))
@@ -85,7 +91,7 @@ class Bindings:
             InputError: the package has none.
         """
         folder = _folder(self.root)
-        pattern = _PACKAGES[self.root].library
+        pattern = PACKAGES[self.root].library
         if found := sorted((folder / "_mlir_libs").glob(pattern)):
             return found[0]
         raise InputError(f"{self.root}: expected _mlir_libs/{pattern} in {folder}, got none; {_INSTALL}")
@@ -151,18 +157,51 @@ def _clash(name: str) -> InputError:
     )
 
 
-@cache
-def bindings() -> Bindings:
-    """The bindings of the package that PASSPILOT_MLIR names, or else of the first installed package.
+_USED: Final = ContextVar[Bindings | None]("passpilot.mlir.bindings", default=None)
 
-    In another compiler's process they can be named, but not used.
+
+def bindings(of: object = None) -> Bindings:
+    """MLIR's Python bindings: a package's, or those that an object belongs to.
+
+    In a compiler's process that is not passpilot's, they can be named, but not used.
+
+    Args:
+        of: the name of a package, such as ``torch_mlir``, or a module or operation of one. Without it, they
+            are those of the operation that the calling pass runs on; outside of a pass, those of the package
+            that PASSPILOT_MLIR names, or else of the first installed package.
 
     Raises:
-        InputError: there is none, or it cannot be imported.
+        InputError: there is none, it cannot be imported, or `of` belongs to no bindings.
     """
     if _foreign:
         return _AbsentBindings()
-    return bindings_of(_chosen())
+    if of is None:
+        return _USED.get() or bindings_of(_chosen())
+    if not isinstance(of, str):
+        return bindings_of(_root_of(of))
+    if of not in PACKAGES:
+        raise InputError(f"mlir.bindings: expected a package among {', '.join(PACKAGES)}, got {of!r}")
+    return bindings_of(of)
+
+
+@contextmanager
+def using(mlir: Bindings) -> Iterator[Bindings]:
+    """Make `bindings()` these in the block."""
+    token = _USED.set(mlir)
+    try:
+        yield mlir
+    finally:
+        _USED.reset(token)
+
+
+def _root_of(wrapper: object) -> str:
+    """The package that an object's class, or a base of it, comes from: JAX has contexts of its own."""
+    for kind in type(wrapper).__mro__:
+        for root in PACKAGES:
+            if kind.__module__.startswith(f"{root}."):
+                return root
+    got = f"{type(wrapper).__module__}.{type(wrapper).__name__}"
+    raise InputError(f"mlir.bindings: expected an object of {', '.join(PACKAGES)}, got {got}")
 
 
 @cache
@@ -174,9 +213,27 @@ def bindings_of(root: str) -> Bindings:
     """
     try:
         with _numpy_on_use():
-            return Bindings(root, import_module(f"{root}.ir"), import_module(f"{root}.passmanager"))
+            return Bindings(root, _imported(f"{root}.ir"), _imported(f"{root}.passmanager"))
     except ImportError as error:
-        raise InputError(f"{root}: expected MLIR's Python bindings, got: {error}; {_INSTALL}") from error
+        run = _INSTALL if root in ROOTS else f"run: pip install {PACKAGES[root].distribution}"
+        raise InputError(f"{root}: expected MLIR's Python bindings, got: {error}; {run}") from error
+
+
+def _imported(name: str) -> ModuleType:
+    """Import a module of bindings, whose libraries prefer their own LLVM."""
+    flags = sys.getdlopenflags()
+    sys.setdlopenflags(load_mode(flags))
+    try:
+        return import_module(name)
+    finally:
+        sys.setdlopenflags(flags)
+
+
+def load_mode(mode: int) -> int:
+    """The mode to load a library of MLIR's in: if all libraries of this process see an LLVM, this one has to
+    look for symbols among its own dependencies first.
+    """
+    return mode | os.RTLD_DEEPBIND if hasattr(ctypes.CDLL(None), "LLVMGetVersion") else mode
 
 
 class _NumpyOnUse(ModuleType):
@@ -221,6 +278,7 @@ def are_wanted() -> bool:
     return bool(os.environ.get(VARIABLE)) or any(map(_is_there, ROOTS))
 
 
+@cache
 def _chosen() -> str:
     wanted = os.environ.get(VARIABLE)
     if wanted and wanted not in ROOTS:
@@ -231,7 +289,7 @@ def _chosen() -> str:
     who = "MLIR's Python bindings"
     if wanted:
         message = f"expected the package {wanted} that {VARIABLE} names, got none"
-        raise InputError(f"{who}: {message}; install {_PACKAGES[wanted].distribution}, or unset {VARIABLE}")
+        raise InputError(f"{who}: {message}; install {PACKAGES[wanted].distribution}, or unset {VARIABLE}")
     raise InputError(f"{who}: expected one of the packages {', '.join(ROOTS)}, got none; {_INSTALL}")
 
 

@@ -39,19 +39,18 @@ class OpPassManager:
     """A pass manager by its address: the top-level one, the Python object `top`, or one nested below it."""
 
     def __init__(self, top: Any, address: int | None = None) -> None:
-        self._top = top
-        self._address = address or pass_functions().mlirPassManagerGetAsOpPassManager(pointer_of(top))
+        self._top, self._library = top, functions_of(top)
+        self._address = address or self._library.mlirPassManagerGetAsOpPassManager(pointer_of(top))
 
     def nested_under(self, anchor: str) -> OpPassManager:
         """Add a nested pass manager for operations called `anchor`, or ``any``."""
-        return OpPassManager(
-            self._top, pass_functions().mlirOpPassManagerGetNestedUnder(self._address, _text(anchor))
-        )
+        nested = self._library.mlirOpPassManagerGetNestedUnder(self._address, _text(anchor))
+        return OpPassManager(self._top, nested)
 
     def add_pipeline(self, text: str) -> str:
         """Add native passes from pipeline text; returns MLIR's error, or an empty text."""
         with _standard_error() if "{" in text else contextlib.nullcontext(bytearray()) as captured:
-            added, error = _added(self._address, text)
+            added, error = _added(self._library, self._address, text)
         if not added:
             return f"{decoded(captured)}{error}" or "it cannot be added"
         if captured:  # another thread wrote it
@@ -62,8 +61,9 @@ class OpPassManager:
         """Add a pass that calls `run`, a `RunPass`; keep the result alive while the pass manager can run."""
         callbacks = Callbacks(_NOTHING, _NOTHING, Initialize(), _SAME, run)
         texts = [_text(part) for part in (name, text, doc, anchor)]
-        pass_ = pass_functions().mlirCreateExternalPass(_type_id(text), *texts, 0, None, callbacks, None)
-        pass_functions().mlirOpPassManagerAddOwnedPass(self._address, pass_)
+        identity = _type_id(self._library, text)
+        pass_ = self._library.mlirCreateExternalPass(identity, *texts, 0, None, callbacks, None)
+        self._library.mlirOpPassManagerAddOwnedPass(self._address, pass_)
         return run, texts
 
 
@@ -79,28 +79,27 @@ for _callback in (_NOTHING, _SAME):  # a pass manager may outlive this module at
 
 def run_on(manager: Any, operation: Operation) -> bool:
     """Run a Python pass manager on an operation, without the GIL; returns whether it succeeded."""
-    result: int = pass_functions().mlirPassManagerRunOnOp(pointer_of(manager), pointer_of(operation))
+    result: int = functions_of(manager).mlirPassManagerRunOnOp(pointer_of(manager), pointer_of(operation))
     return bool(result)
 
 
-def signal_failure(pass_: int) -> None:
+def signal_failure(pass_: int, mlir: Bindings) -> None:
     """Mark the current run of the pass at an address as failed."""
-    pass_functions().mlirExternalPassSignalFailure(pass_)
+    pass_functions(mlir).mlirExternalPassSignalFailure(pass_)
 
 
-def operation_at(address: int, mlir: Bindings | None = None) -> Operation:
-    """The operation at an address, of the bindings in use or of others."""
-    mlir = mlir or bindings()
+def operation_at(address: int, mlir: Bindings) -> Operation:
+    """The operation of bindings at an address."""
     operation: Operation = mlir.ir.Operation._CAPICreate(_capsule_of(address, _capsules(mlir)[0], None))
     return operation
 
 
 def parsed_file(path: str, context: Any) -> Any:
     """The module in a file, whose name need not be UTF-8; None if there is none."""
-    address = pass_functions().mlirModuleCreateParseFromFile(pointer_of(context), _text(path))
+    mlir = bindings(context)
+    address = pass_functions(mlir).mlirModuleCreateParseFromFile(pointer_of(context), _text(path))
     if not address:
         return None
-    mlir = bindings()
     return mlir.ir.Module._CAPICreate(_capsule_of(address, _capsules(mlir)[1], None))
 
 
@@ -108,7 +107,7 @@ def names_in(operation: Any) -> list[bytes]:
     """The names of an operation and of all operations nested in it; the Python modules end the process at
     a name that is not UTF-8.
     """
-    library, names = pass_functions(), list[bytes]()
+    library, names = functions_of(operation), list[bytes]()
 
     def see(address: int, _: int | None) -> int:
         name = library.mlirIdentifierStr(library.mlirOperationGetName(address))
@@ -121,8 +120,9 @@ def names_in(operation: Any) -> list[bytes]:
 
 def pipeline_text(manager: Any) -> str:
     """The text of a Python pass manager."""
-    address = pass_functions().mlirPassManagerGetAsOpPassManager(pointer_of(manager))
-    return _printed(pass_functions().mlirPrintPassPipeline, address)[1]
+    library = functions_of(manager)
+    address = library.mlirPassManagerGetAsOpPassManager(pointer_of(manager))
+    return _printed(library.mlirPrintPassPipeline, address)[1]
 
 
 def translated(module: Any) -> str | None:
@@ -148,11 +148,11 @@ def translated(module: Any) -> str | None:
 
 def is_pass(name: str) -> bool:
     """Whether MLIR has a pass or a pipeline of this name."""
-    library = pass_functions()
+    library = pass_functions(bindings())
     context = library.mlirContextCreateWithThreading(False)
     manager = library.mlirPassManagerCreateOnOperation(context, _text("any"))
     try:
-        return _added(library.mlirPassManagerGetAsOpPassManager(manager), name)[0]
+        return _added(library, library.mlirPassManagerGetAsOpPassManager(manager), name)[0]
     finally:
         library.mlirPassManagerDestroy(manager)
         library.mlirContextDestroy(context)
@@ -199,9 +199,9 @@ def diagnostic_at(address: int, context: Any) -> DiagnosticParts:
     )
 
 
-def _added(manager: int, text: str) -> tuple[bool, str]:
+def _added(library: ctypes.CDLL, manager: int, text: str) -> tuple[bool, str]:
     """Add native passes to the pass manager at an address; returns whether it succeeded, and MLIR's error."""
-    return _printed(pass_functions().mlirOpPassManagerAddPipeline, manager, _text(text))
+    return _printed(library.mlirOpPassManagerAddPipeline, manager, _text(text))
 
 
 @contextlib.contextmanager
@@ -232,11 +232,9 @@ def _printed(function: Callable[..., object], *arguments: object) -> tuple[bool,
 
 
 @cache
-def _type_id(_: str) -> int:
+def _type_id(library: ctypes.CDLL, _: str) -> int:
     """A type ID for all passes with one pipeline text."""
-    allocated: int = pass_functions().mlirTypeIDAllocatorAllocateTypeID(
-        pass_functions().mlirTypeIDAllocatorCreate()
-    )
+    allocated: int = library.mlirTypeIDAllocatorAllocateTypeID(library.mlirTypeIDAllocatorCreate())
     return allocated
 
 

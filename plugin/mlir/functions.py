@@ -12,7 +12,7 @@ from ctypes import CFUNCTYPE, POINTER, c_bool, c_char_p, c_int8, c_int64, c_size
 from functools import cache
 from typing import Any, Final, TypeAlias, TypeVar
 
-from passpilot.plugin.mlir.bindings import ROOTS, UPSTREAM, bindings, bindings_of
+from passpilot.plugin.mlir.bindings import UPSTREAM, Bindings, bindings, bindings_of
 
 Signature: TypeAlias = tuple[Any, ...]
 """The type of the result, then those of the parameters."""
@@ -100,15 +100,14 @@ TRANSLATION: Final[dict[str, Signature]] = {
 
 
 @cache
-def pass_functions(root: str = "") -> ctypes.CDLL:
-    """The functions of `PASSES`, of the bindings in use or of those in the package `root`."""
-    return _declared(ctypes.CDLL(str((bindings_of(root) if root else bindings()).capi)), PASSES)
+def pass_functions(mlir: Bindings) -> ctypes.CDLL:
+    """The functions of `PASSES` of bindings."""
+    return _declared(ctypes.CDLL(str(mlir.capi)), PASSES)
 
 
 def functions_of(wrapper: object) -> ctypes.CDLL:
     """The functions of `PASSES` that belong to an object of any bindings."""
-    module = type(wrapper).__module__
-    return pass_functions(next((root for root in ROOTS if module.startswith(f"{root}.")), ""))
+    return pass_functions(bindings(wrapper))
 
 
 @cache

@@ -10,12 +10,13 @@ import ctypes
 import os
 from ctypes import c_bool, c_char_p, c_uint, c_void_p
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import install
 from passpilot.plugin.failures import decoded, utf8
-from passpilot.plugin.mlir.bindings import UPSTREAM, bindings_of
+from passpilot.plugin.mlir.bindings import UPSTREAM, bindings_of, load_mode
 from passpilot.plugin.mlir.capi import operation_at, pointer_of
 from passpilot.plugin.toolchain import mlir_inliner
 from passpilot.plugin.version import MAJOR
@@ -38,6 +39,8 @@ class Inliner:
         self._operation.restype, self._operation.argtypes = c_void_p, (c_void_p, c_char_p)
         self._allow = library.passpilot_mlir_allow
         self._allow.restype, self._allow.argtypes = None, (c_void_p, c_char_p)
+        self._show = library.passpilot_mlir_show_properties
+        self._show.restype, self._show.argtypes = None, (c_void_p,)
 
     def inline(
         self, root: Operation, session: int, *, marks: bool, pipeline: str, iterations: int
@@ -60,6 +63,10 @@ class Inliner:
         """Let operations of a dialect that MLIR does not know be inlined."""
         self._allow(pointer_of(context), dialect.encode())
 
+    def show_properties(self, root: Operation) -> None:
+        """Make the properties of operations that MLIR does not know attributes, so that passes see them."""
+        self._show(pointer_of(root))
+
 
 @cache
 def inliner() -> Inliner:
@@ -73,8 +80,9 @@ def inliner() -> Inliner:
     fails = f"advised-inline: {message} from PyPI, got {got}: {{}}; run: {install('mlir')}"
     if (major := _llvm_major()) != MAJOR:
         raise InputError(fails.format(f"its LLVM is {major or 'inside'}"))
+    import_module("passpilot.plugin._core")  # brings libpasspilot_llvm.so, which the library needs
     try:
-        return Inliner(ctypes.CDLL(str(path)))
+        return Inliner(ctypes.CDLL(str(path), load_mode(os.RTLD_NOW)))
     except OSError as error:
         raise InputError(fails.format(error)) from error
 

@@ -12,10 +12,8 @@ from typing import Any, Final
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.failures import decoded, printable
-from passpilot.plugin.mlir.bindings import UPSTREAM, bindings_of
 from passpilot.plugin.mlir.capi import names_in, parsed_file
 from passpilot.plugin.mlir.diagnostics import Diagnostic, error_list
-from passpilot.plugin.mlir.protocols import Operation
 
 SPLIT: Final = b"// -----"
 """The line between two parts of an input, and of an output."""
@@ -92,32 +90,6 @@ def parsed(mlir: Any, data: bytes, context: Any) -> Any:
         return mlir.ir.Module.parse(data, context)
     except mlir.ir.MLIRError:
         return None
-
-
-def text_of(module: Any) -> bytes:
-    """The text of a module that loses nothing; other bindings read it."""
-    text: bytes = module.operation.get_asm(
-        binary=True, enable_debug_info=True, print_generic_op_form=True, assume_verified=True
-    )
-    return text
-
-
-def upstream_copy(who: str, module: Any) -> Operation:
-    """A copy of a module of other bindings, as an operation of upstream's; it goes there as text.
-
-    Raises:
-        InputError: upstream's bindings are not installed, or cannot read the text.
-    """
-    upstream, text = bindings_of(UPSTREAM), text_of(module)
-    context = upstream.ir.Context()
-    context.allow_unregistered_dialects = True
-    with error_list(context, lambda _: None) as errors:
-        copy = parsed(upstream, text, context)
-    if copy is None:
-        got = errors[0].message
-        raise InputError(f"{who}: expected a module that MLIR {upstream.version} reads, got: {got}")
-    operation: Operation = copy.operation
-    return operation
 
 
 def check_names(who: str, data: bytes, module: Any) -> None:

@@ -114,3 +114,21 @@ passpilot_mlir_allow(void *Context, const char *Name) {
     return std::make_unique<UnknownDialect>(Kept, C);
   });
 }
+
+/// Makes the properties of operations that MLIR does not know attributes: their
+/// symbols count as used then, and passes in Python can list them.
+extern "C" __attribute__((visibility("default"))) void
+passpilot_mlir_show_properties(void *Root) {
+  static_cast<Operation *>(Root)->walk([](Operation *Op) {
+    if (Op->isRegistered())
+      return;
+    auto Hidden =
+        dyn_cast_or_null<DictionaryAttr>(Op->getPropertiesAsAttribute());
+    if (!Hidden)
+      return;
+    NamedAttrList All(Op->getDiscardableAttrDictionary());
+    All.append(Hidden.begin(), Hidden.end());
+    *Op->getPropertiesStorage().as<Attribute *>() = {};
+    Op->setDiscardableAttrs(All.getDictionary(Op->getContext()));
+  });
+}

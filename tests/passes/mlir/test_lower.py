@@ -18,7 +18,6 @@ from passpilot.passes.mlir.lower import lower
 from passpilot.passes.mlir.pipeline import run_pipeline
 from passpilot.passes.mlir.tile import MLIR_TILE
 from passpilot.plugin.errors import CompilationError, InputError
-from passpilot.plugin.mlir.bindings import bindings
 from tests.command import passpilot as command
 from tests.corpus.modules import LARGE, MODULES, unpacked
 from tests.passes.mlir.linalg import parsed
@@ -225,7 +224,7 @@ def test_mlir_opt_writes_llvm_ir(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [None, 3, object()])
 def test_what_is_no_module_is_an_error(wrong: object) -> None:
-    with pytest.raises(InputError, match=rf"expected a module of {bindings().root}.ir or its text, got"):
+    with pytest.raises(InputError, match="expected a module of MLIR's bindings or its text, got"):
         lower(wrong)
 
 

@@ -176,7 +176,7 @@ def test_a_package_that_was_built_but_not_installed(tmp_path: Path, monkeypatch:
 
 def test_in_a_compiler_the_bindings_can_be_named_but_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("passpilot.plugin.mlir.bindings._foreign", True)
-    absent = bindings.__wrapped__()
+    absent = bindings()
     uses: dict[str, Callable[[], object]] = {
         "ir.Type.parse": lambda: absent.ir.Type.parse("i32"),
         "passmanager.PassManager": lambda: absent.passmanager.PassManager("any", context=None),
