@@ -168,6 +168,26 @@ def test_neighbours_share_an_entry(target: str, flags: list[str], tmp_path: Path
         assert sizes[1] <= sizes[0]
 
 
+def test_functions_are_compared_without_their_padding(tmp_path: Path) -> None:
+    """How much is before aligned code depends on the place of its function."""
+    (tmp_path / "a.c").write_text(
+        "void use(int);\n"
+        + "".join(
+            f"__attribute__((cold, noinline)) static void f{i}(int n, int *p) "
+            f'{{ {i * "use(n);"} __asm__(".p2align 4"); use(*p); }}\n'
+            for i in range(9)
+        )
+        + f"void all(int n, int *p) {{ {''.join(f'f{i}(n, p);' for i in range(9))} }}\n"
+    )
+    flags = ("-O2", "-ffunction-sections", "-c", "a.c", "-o")
+    for mode in ("full", "shared"):
+        done = command("cc", f"--unwind={mode}", *flags, f"{mode}.o", cwd=tmp_path)
+        assert (done.code, done.err) == (0, "")
+    found = check_unwind(str(tmp_path / "full.o"), str(tmp_path / "shared.o"))
+    assert (found.functions, found.differences, found.dropped) == (10, (), 0)
+    assert entries(tmp_path / "shared.o") == 2
+
+
 def test_outlined_functions_stay_behind_all_others(tmp_path: Path) -> None:
     """LLVM keeps a call of one in the memory of the called function, which ends when that is printed."""
     arguments = language("-Oz", "-mllvm", "-enable-machine-outliner=always")

@@ -54,6 +54,7 @@ _OTHER_MEMORY: Final = re.compile(r"\[(?!sp)|\((?!sp)")
 
 
 _NUMBER: Final = re.compile(r"-?0x[0-9a-f]+")
+_PADDING: Final = re.compile(r"(data16\s+|cs\s+)*nop|xchgw? %ax, %ax")
 
 
 class UnwindDifference(NamedTuple):
@@ -218,7 +219,7 @@ def _pairs(first: _ElfTable, second: _ElfTable) -> Iterable[tuple[_Instruction, 
 class _FunctionBody(NamedTuple):
     names: set[str]
     text: str
-    """Its instructions without numbers, which depend on where it is."""
+    """Its instructions without padding, which depends on where it is, and without numbers."""
     places: list[_Instruction]
 
 
@@ -230,6 +231,7 @@ def _functions(file: _ElfTable, code: Iterable[_Instruction]) -> list[_FunctionB
         names, size = symbols.get((section, places[0].offset), (set(), 0))
         if size:  # what follows is padding
             places = [place for place in places if place.offset < places[0].offset + size]
+        places = [place for place in places if not _PADDING.match(f"{place.mnemonic} {place.operands}")]
         text = "\n".join(f"{place.mnemonic} {_NUMBER.sub('', place.operands)}" for place in places)
         bodies.append(_FunctionBody({function, *names}, text, places))
     return bodies
