@@ -56,6 +56,7 @@ CHECKS: Final = (
     Check("mlir.plugin"),
     Check("training.episodes"),
     Check("policies.unwind", ("Oz", "faults", "cjson", "yajl")),
+    Check("policies.unwind", ("Oz", "shared", "cjson", "yajl")),
     Check("policies.throws"),
     Check("policies.best_of", hours=True),
     Check("training.workers", hours=True),

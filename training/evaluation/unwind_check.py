@@ -229,9 +229,11 @@ def _functions(file: _ElfTable, code: Iterable[_Instruction]) -> list[_FunctionB
     for (section, function), group in groupby(code, lambda place: (place.section, place.function)):
         places = list(group)
         names, size = symbols.get((section, places[0].offset), (set(), 0))
-        if size:  # what follows is padding
+        if size:  # what follows is padding, as int3 without a size
             places = [place for place in places if place.offset < places[0].offset + size]
         places = [place for place in places if not _PADDING.match(f"{place.mnemonic} {place.operands}")]
+        while not size and len(places) > 1 and places[-1].mnemonic == "int3":
+            places.pop()
         text = "\n".join(f"{place.mnemonic} {_NUMBER.sub('', place.operands)}" for place in places)
         bodies.append(_FunctionBody({function, *names}, text, places))
     return bodies

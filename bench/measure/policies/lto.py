@@ -34,6 +34,20 @@ def linked(
     level: str = "Oz",
 ) -> Path:
     """Compile a program's units for the linker, and link them."""
+    command = link_command(program, compiler, folder, flags, link, level)
+    subprocess.run(command, check=True, timeout=1800)
+    return folder / program.name
+
+
+def link_command(
+    program: Program,
+    compiler: list[str],
+    folder: Path,
+    flags: tuple[str, ...] = FLAGS,
+    link: tuple[str, ...] = LINK,
+    level: str = "Oz",
+) -> list[str]:
+    """Compile a program's units for the linker; returns the command that links them."""
     folder.mkdir()
     units = sorted({program.unit(source, level) for source in program.sources()})
 
@@ -45,11 +59,8 @@ def linked(
 
     with ThreadPoolExecutor() as pool:
         objects = list(pool.map(compiled, units))
-    image = folder / program.name
     libraries = [*program.libs, *(["-lstdc++"] if program.lang == "c++" else []), "-lm"]
-    command = [*compiler, *flags, *link, *objects, *libraries, "-o", str(image)]
-    subprocess.run(command, check=True, timeout=1800)
-    return image
+    return [*compiler, *flags, *link, *objects, *libraries, "-o", str(folder / program.name)]
 
 
 def printed(program: Program, image: Path) -> set[bytes]:
