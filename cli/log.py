@@ -46,6 +46,10 @@ class LogDiffOptions(NamedTuple):
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code. The decisions before a damaged part of a log are printed."""
+    if argv and not argv[0].startswith("-") and os.path.exists(argv[0]):
+        raise UsageError(
+            f"log: expected show or diff, got {argv[0]}; `passpilot log show {argv[0]}` prints it"
+        )
     values = make_parser().values(argv)
     with quiet_pipe():
         if values["command"] == "diff":

@@ -146,6 +146,7 @@ def _check(options: MlirOptOptions, advice: Advice) -> None:
 def make_parser() -> Parser:
     text = "Run MLIR's passes as mlir-opt does, with passes in Python and advice from runners."
     parser = tool_parser("mlir-opt", MlirOptOptions, text, "MLIR; - (the default) for stdin", EPILOG)
+    parser.for_others = "; passes are written --pass-pipeline='builtin.module({})'"
     who = "ask RUNNER about each call; same as --advise mlir-inline=RUNNER"
     with parser.group("advice"):
         parser.option(

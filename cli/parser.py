@@ -62,6 +62,8 @@ class Parser(argparse.ArgumentParser):
             add_help=add_help,
         )
         self._place: argparse._ActionsContainer = self
+        self.for_others = ""
+        """What an error says of unknown options; {} is the name without dashes."""
 
     def option(self, *names: str, **keywords: object) -> None:
         """Add an option by its names without dashes; the keywords are those of `add_argument`."""
@@ -143,7 +145,9 @@ class Parser(argparse.ArgumentParser):
         """``; did you mean ...?`` if an unknown option is close to one of this parser's."""
         name = option.partition("=")[0]
         known = [dashed for dashed in self._option_string_actions if dashed.startswith("--")]
-        return did_you_mean(f"--{name.lstrip('-')}", known) if name.startswith("-") else ""
+        if not name.startswith("-"):
+            return ""
+        return did_you_mean(f"--{name.lstrip('-')}", known) or self.for_others.format(name.lstrip("-"))
 
 
 def count_of(noun: str, least: int = 0) -> Callable[[str], int]:

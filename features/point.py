@@ -100,7 +100,7 @@ class Point:
         if unknown:
             raise SpecMismatchError(
                 f"decision point {self.name}: expected features among those it offers, "
-                f"got {', '.join(unknown)}; `passpilot features` lists them"
+                f"got {', '.join(unknown)}; `passpilot features` lists them, and --load=FILE.py adds your own"
             )
         return tuple(spec for name in wanted if (spec := self.find(name)) is not None)
 

@@ -92,8 +92,10 @@ class CompilerHost:
     def _unknown(self, name: str) -> FeatureError:
         late = name in registered(self._point)
         got = "one registered after the advisor was made" if late else "none of this name"
-        msg = f"obs[{name!r}]: expected a feature of the point {self._point}, got {got}; "
-        return FeatureError(f"{msg}`passpilot features` lists them")
+        hint = "load its file first, as --load=FILE.py does" if late else "`passpilot features` lists them"
+        return FeatureError(
+            f"obs[{name!r}]: expected a feature of the point {self._point}, got {got}; {hint}"
+        )
 
     def filler(self, feature: CustomFeature) -> Callable[[], None]:
         """A function with which the core computes a bound custom feature into its buffer."""

@@ -77,27 +77,43 @@ class Options:
         for argument in rest:
             if argument == "--":
                 self.rest += rest if not self.rest else ("--", *rest)
+            elif argument[2:] in OPTIONS and argument.startswith("--"):  # --inline RUNNER
+                value = next(rest, "")
+                self._is_ours(argument[2:] + ("" if value.startswith("-") else f"={value}"))
             elif not argument.startswith("--") or not self._is_ours(argument[2:]):
                 self.rest.append(argument)
                 if argument in WITH_VALUE and (value := next(rest, None)) is not None:
                     self.rest.append(value)
 
     def _is_ours(self, option: str) -> bool:
-        name, equals, value = option.partition("=")
+        name, _, value = option.partition("=")
         if name in OPTIONS:
             if not value:
                 wanted = f"--{name}={OPTIONS[name].said('cc')[0]}"
-                raise self._wrong(f"--{name}", wanted, "no value" if equals else "no =")
+                raise self._wrong(f"--{name}", wanted, "no value")
             self._put(name, value, f"--{name}")
         elif option == "help" or option in FLAGS:
             self.help |= option == "help"
             self.stats |= option == "stats"
             self.traceback |= option == "traceback"
-        elif any(known.startswith(name) for known in OPTIONS if len(name) > 2):
-            raise UsageError(f"{self._command}: --{option}: unknown; see `passpilot {self._command} --help`")
+        elif hint := self._meant(name):
+            raise UsageError(
+                f"{self._command}: --{option}: expected an option of {self._command} or clang{hint}"
+            )
         else:
             return False
         return True
+
+    def _meant(self, name: str) -> str:
+        """What to say of an option that is none of ours, but a part of one or nearly one."""
+        if len(name) <= 2:
+            return ""
+        from difflib import get_close_matches  # clang's own options with two dashes are rare
+
+        parts = [known for known in OPTIONS if known.startswith(name)]
+        near = get_close_matches(name, OPTIONS, 1, 0.81)  # --unwindlib is clang's
+        found = next(iter(near or parts), "")
+        return f"; did you mean '--{found}'?" if found else ""
 
     def _put(self, name: str, value: str, where: str) -> None:
         """Store a value; --advise for one of LLVM's points counts as that point's own option."""
@@ -133,12 +149,18 @@ class Options:
             self._check_recording(where, text)
         elif option.kind == "policy":
             self._check_policy(where, text)
-        elif name == "best-of" and whole_number(text) is None:
-            raise self._wrong(where, "a number of variants", text)
+        elif name == "best-of":
+            self._check_variants(where, text)
         elif name == "at" and "=" not in text:
             raise self._wrong(where, option.value, text)
         elif option.kind in ("seconds", "number", "count"):
             self._check_number(where, text, positive=option.kind == "seconds")
+
+    def _check_variants(self, where: str, text: str) -> None:
+        from passpilot.cli.cc.best_of import VARIANTS
+
+        if whole_number(text) not in range(len(VARIANTS) + 1):
+            raise self._wrong(where, f"a number of variants up to {len(VARIANTS)}", text)
 
     def _check_runner(self, where: str, text: str) -> None:
         scheme, _, target = text.partition("?")[0].partition(":")
@@ -157,8 +179,10 @@ class Options:
         named = name.isascii() and name.isalnum() and name.islower() and name[:1].isalpha()
         if policy[:1] == "@" and not named:
             raise self._wrong(where, "a policy such as @oz, or a folder with policy.toml", text)
-        if policy[:1] != "@":
-            self._check_file(where, os.path.join(policy, "policy.toml"))
+        if policy[:1] != "@" and not os.path.isfile(os.path.join(policy, "policy.toml")):
+            from passpilot.runners.policy.bundle import find_bundle
+
+            find_bundle(policy)  # says what is wrong
         for part in query.split("&") if query else ():
             key, _, value = part.partition("=")
             if key not in ("tries", "recipe") or not whole_number(value):

@@ -377,5 +377,18 @@ def parse_specs(header: dict[str, object], other: str) -> tuple[tuple[TensorSpec
     return specs, last
 
 
+_OTHERS: Final = {
+    b"BC\xc0\xde": "LLVM bitcode",
+    b"\x7fELF": "an ELF file",
+    b"!<arch>\n": "an archive",
+    b"PK": "a zip file",
+}
+"""What people take for a log, by its first bytes."""
+
+
 def _malformed(path: Path, offset: int, expected: str, got: str) -> LogError:
+    if offset == 0:
+        with path.open("rb") as file:
+            start = file.read(8)
+        got = next((kind for magic, kind in _OTHERS.items() if start.startswith(magic)), got)
     return LogError(f"log {path} at byte {offset}: expected {expected}, got {got}")

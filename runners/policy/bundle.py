@@ -148,6 +148,10 @@ def find_bundle(spec: str) -> PolicyBundle:
     """
     head = spec.partition("?")[0]
     if not head.startswith("@"):
+        if not os.path.exists(head) and head in installed_names():
+            raise InputError(
+                f"policy {head}: expected a folder, got the name of one; did you mean '@{head}'?"
+            )
         return read_bundle(os.path.realpath(head), head)
     places = list(_places(head[1:]))
     if not places:

@@ -39,6 +39,11 @@ SLIPS: Final = {
         "--evct: expected an option of passpilot llc or LLVM; did you mean '--evict'?",
     ),
     "mlir-opt --avise=x": (2, "unrecognized arguments: --avise=x; did you mean '--advise'?"),
+    "mlir-opt -canonicalize": (2, "passes are written --pass-pipeline='builtin.module(canonicalize)'"),
+    "cc --polcy=@oz -Oz -c in.ll": (2, "option of cc or clang; did you mean '--policy'?"),
+    "c++ --evct=const:0 -Oz -c in.ll": (2, "option of c++ or clang; did you mean '--evict'?"),
+    "cc --best-of=9 -Oz -c in.ll": (2, "--best-of: expected a number of variants up to 4, got 9"),
+    "log in.ll": (2, "log: expected show or diff, got in.ll; `passpilot log show in.ll` prints it"),
     "serve const:1 --gprc 0": (2, "unrecognized arguments: --gprc 0; did you mean '--grpc'?"),
     "opt in.ll -O2 --inline=model.onnx": (
         1,

@@ -136,10 +136,13 @@ def test_a_feature_that_came_too_late_is_told() -> None:
         passpilot.optimize(module(), "default<O2>", decide)
     finally:
         unregister("late_one")
-    expected, hint = "expected a feature of the point inline, got", "; `passpilot features` lists them"
+    expected, load = (
+        "expected a feature of the point inline, got",
+        "load its file first, as --load=FILE.py does",
+    )
     assert told == [
-        f"obs['late_one']: {expected} one registered after the advisor was made{hint}",
-        f"obs['no_such_feature']: {expected} none of this name{hint}",
+        f"obs['late_one']: {expected} one registered after the advisor was made; {load}",
+        f"obs['no_such_feature']: {expected} none of this name; `passpilot features` lists them",
     ]
 
 

@@ -126,8 +126,11 @@ def test_unknown_names_and_keys(tiny: Path, here: Path) -> None:
     assert "expected `passpilot cc` for tries, got tries=2 elsewhere" in text
     text = refused("llc", "calls.bc", "--evict=@tiny", "-o", "out.s", cwd=here)
     assert "expected a policy for the decision point evict, got one for inline" in text
-    text = refused("cc", "--policy=tiny", "-Oz", "-c", "calls.c", cwd=here)
-    assert "cc: --policy: expected a file, got 'tiny/policy.toml', which is none" in text
+    for command in (("cc", "-Oz", "-c", "calls.c"), ("opt", *compile_)):
+        text = refused(*command, "--policy=tiny", cwd=here)
+        assert "policy tiny: expected a folder, got the name of one; did you mean '@tiny'?" in text
+        text = refused(*command, "--policy=none", cwd=here)
+        assert "expected a folder with policy.toml, got No such file or directory" in text
     for value in ("@", "@tiny?x=1", "@tiny?tries=0", "@tiny?tries=2&recipe=1"):
         text = refused("cc", f"--policy={value}", "-Oz", "-c", "calls.c", cwd=here, code=2)
         assert "cc: --policy: expected " in text

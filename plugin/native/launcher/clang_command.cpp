@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <map>
 #include <string_view>
+#include <utility>
 
 namespace passpilot {
 namespace {
@@ -67,6 +68,22 @@ string realPath(const string &path) {
   char resolved[PATH_MAX];
   only(realpath(path.c_str(), resolved));
   return resolved;
+}
+
+/// Whether a word is another one with at most two letters more, less or wrong.
+bool isNearly(string_view word, string_view other) {
+  std::vector<size_t> costs(other.size() + 1);
+  for (size_t i = 0; i < costs.size(); ++i)
+    costs[i] = i;
+  for (size_t i = 0; i < word.size(); ++i) {
+    size_t diagonal = std::exchange(costs[0], i + 1);
+    for (size_t k = 0; k < other.size(); ++k) {
+      size_t changed = diagonal + (word[i] != other[k]);
+      diagonal = costs[k + 1];
+      costs[k + 1] = std::min({changed, diagonal + 1, costs[k] + 1});
+    }
+  }
+  return costs.back() <= 2;
 }
 
 /// passpilot's options: from the command line, then from the environment;
@@ -131,16 +148,16 @@ private:
     string_view name = option.substr(0, equals);
     only(!holds(kFlags, option));
     for (const OptionRow &row : kOptions) {
-      if (name != row.name) {
-        only(name.size() <= 2 ||
-             !startsWith(row.name, name)); // a part of a name
+      if (name != row.name)
         continue;
-      }
       only(equals != string_view::npos && equals + 1 < option.size());
       only(!row.several || !given_.count(row.name));
       given_[row.name] = option.substr(equals + 1);
       return true;
     }
+    for (const OptionRow &row : kOptions)
+      only(name.size() <= 2 ||
+           (!startsWith(row.name, name) && !isNearly(name, row.name)));
     return false;
   }
 

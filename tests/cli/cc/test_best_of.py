@@ -153,6 +153,6 @@ def test_a_signal_ends_a_compilation(way: tuple[str, ...], number: signal.Signal
 
 
 def test_a_wrong_number(here: Path) -> None:
-    assert "--best-of: expected a number of variants, got x" in refused(
+    assert "--best-of: expected a number of variants up to 4, got x" in refused(
         "cc", "--best-of=x", "-Oz", "-c", "a.c", cwd=here, code=2
     )

@@ -198,9 +198,13 @@ def test_a_failing_runner_ends_the_compilation(here: Path) -> None:
 
 
 WRONG: Final = (
-    (("--inline",), 2, "--inline: expected --inline=RUNNER, got no ="),
+    (("--inline",), 2, "--inline: expected --inline=RUNNER, got no value"),
     (("--inline=",), 2, "--inline: expected --inline=RUNNER, got no value"),
-    (("--inlin=random:7",), 2, "--inlin=random:7: unknown"),
+    (
+        ("--inlin=random:7",),
+        2,
+        "--inlin=random:7: expected an option of cc or clang; did you mean '--inline'?",
+    ),
     (("--inline=onnx:none.onnx",), 1, "--inline: expected a file, got 'none.onnx'"),
     (("--inline=python:none.py:f",), 1, "--inline: expected a file, got 'none.py'"),
     (("--load=none.py",), 1, "--load: expected a file, got 'none.py'"),
@@ -236,9 +240,9 @@ def test_wrong_variables_are_named(here: Path) -> None:
 
 
 def test_typos_that_are_not_ours_are_clangs(here: Path) -> None:
-    done = cc("--lnline=random:7", "-c", "none.c", cwd=here)
+    done = cc("--unknown-thing=x", "-c", "none.c", cwd=here)
     assert done.code == 1
-    assert "--lnline=random:7" in done.err
+    assert "clang-22: error: unknown argument: '--unknown-thing=x'" in done.err
 
 
 def test_help_is_ours_and_clangs_behind_two_dashes(here: Path) -> None:

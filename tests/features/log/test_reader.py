@@ -224,7 +224,8 @@ HEAD = header([row("x", "int8_t")])
     ("data", "offset", "expected"),
     [
         (b"\x00\x01\x02\n", 0, "a line of JSON"),
-        (b"BC\xc0\xde\n", 0, "a line of JSON"),
+        (b"BC\xc0\xde\n", 0, "a line of JSON, got LLVM bitcode"),
+        (b"\x7fELF\2\n", 0, "a line of JSON, got an ELF file"),
         (b"[" * 100_000 + b"\n", 0, "a line of JSON"),
         (b"[]\n", 0, "a JSON object"),
         (b"{}\n", 0, "a header with its features"),

@@ -74,9 +74,10 @@ class _RecordingDraft:
             (_unit_draft(name, unit) for unit, name in names.items()), key=lambda draft: draft.name
         )
         titles = _titles([program.link.output for program in programs])
+        made = [program.named(title, names) for program, title in zip(programs, titles, strict=True)]
         return CorpusDraft(
             drafts,
-            [program.named(title, names) for program, title in zip(programs, titles, strict=True)],
+            made or [_library(names)] * bool(names),
             self._problems,
         )
 
@@ -202,6 +203,25 @@ class _ProgramDraft:
         names = [word[2:] for word in self._arguments if word.startswith("-l")]
         files = [[name[1:]] if name.startswith(":") else [f"lib{name}.so", f"lib{name}.a"] for name in names]
         return any(os.path.exists(os.path.join(argument[2:], file)) for some in files for file in some)
+
+
+LIBRARY: Final = (
+    *("-nostdlib", "-static", "-no-pie", "-Wl,-e,0", "-Wl,-z,muldefs"),
+    *("-Wl,--unresolved-symbols=ignore-all", "-Wl,--undefined-glob=*"),
+)
+"""How a library is linked by itself: all that other programs can call stays."""
+
+WASM_LIBRARY: Final = ("-nostdlib", "-Wl,--no-entry", "-Wl,--allow-undefined", "-Wl,--export-all")
+
+
+def _library(names: Mapping[RecordedUnit, str]) -> CorpusProgram:
+    """What a build has made that links nothing: its objects, for archives."""
+    unit = next(iter(names))
+    triple = unit.arguments[unit.arguments.index("-triple") + 1]
+    language = "c++" if any(unit.language == "c++" for unit in names) else "c"
+    words = (f"--target={triple}", *(WASM_LIBRARY if triple.startswith("wasm") else LIBRARY))
+    objects = tuple(sorted(names.values()))
+    return CorpusProgram("library", language, "c++" if language == "c++" else "cc", objects, arguments=words)
 
 
 def names_of(places: Sequence[tuple[str, str]], root: str = "") -> list[str]:
