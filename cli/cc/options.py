@@ -78,8 +78,8 @@ class Options:
             if argument == "--":
                 self.rest += rest if not self.rest else ("--", *rest)
             elif argument[2:] in OPTIONS and argument.startswith("--"):  # --inline RUNNER
-                value = next(rest, "")
-                self._is_ours(argument[2:] + ("" if value.startswith("-") else f"={value}"))
+                following = next(rest, "-")
+                self._is_ours(argument[2:] + ("" if following.startswith("-") else f"={following}"))
             elif not argument.startswith("--") or not self._is_ours(argument[2:]):
                 self.rest.append(argument)
                 if argument in WITH_VALUE and (value := next(rest, None)) is not None:

@@ -128,6 +128,11 @@ class CorpusProgram:
     refused: str = ""
 
     @property
+    def is_library(self) -> bool:
+        """Whether it stands for archives of a build that links nothing: all its functions stay."""
+        return {"-nostdlib", "-Wl,--no-gc-sections"} <= set(self.arguments)
+
+    @property
     def modules(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.objects, *chain.from_iterable(self.libraries))))
 

@@ -19,7 +19,7 @@ from passpilot.plugin.origin import warn_user
 from passpilot.plugin.toolchain import installed
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.builder import build_corpus
-from passpilot.training.corpus.recorded.from_recording import draft_recording
+from passpilot.training.corpus.recorded.from_recording import draft_programs
 from passpilot.training.corpus.recorded.recording import read_recording
 
 COMPILERS: Final = {"cc": ("cc", "gcc", "clang"), "c++": ("c++", "g++", "clang++")}
@@ -65,7 +65,7 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
         )
     if not os.path.isdir(recording):
         raise InputError(_nothing_compiled(command, seen))
-    draft = draft_recording(recording)
+    draft = draft_programs(recording)
     if changed := _changed(recording):
         raise InputError(
             f"tune: expected {shlex.join(command)} to compile {changed}, which has changed, got its old "

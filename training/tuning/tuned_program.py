@@ -144,4 +144,6 @@ def link_words(program: CorpusProgram, more: Sequence[str], place: Callable[[str
     words: list[str | Word] = [place(name) for name in program.objects]
     for library in program.libraries:
         words += ["-Wl,--start-lib", *map(place, library), "-Wl,--end-lib"]
-    return [*words, *program.foreign, *program.arguments, "-Wl,--no-dependent-libraries", *more]
+    wasm = any(word.startswith("--target=wasm") for word in program.arguments)
+    own = [] if wasm else ["-Wl,--no-dependent-libraries"]
+    return [*words, *program.foreign, *program.arguments, *own, *more]

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final
 
-from passpilot.plugin.errors import InputError
+from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.module import Module
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.layout import Corpus, CorpusProgram, CorpusUnit
@@ -35,6 +35,9 @@ def merged_program(corpus: Corpus, program: CorpusProgram, reward: RewardText, j
         InputError: the program has no units, or units of several levels, or one that is not optimized.
         CompilationError: a unit cannot be compiled, or the program does not link.
     """
+    if program.is_library:
+        why = "what of it can be inlined is known where a program is linked"
+        raise UsageError(f"--lto: expected a linked program, got {program.name}, a library; {why}")
     units = [corpus.units[name] for name in program.modules]
     levels = {unit.level for unit in units}
     if len(levels) != 1 or "O0" in levels:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.training.corpus.layout import Corpus
 from passpilot.training.tuning.build import rebuild_line, recorded_corpus
-from tests.command import PASSPILOT
+from tests.command import PASSPILOT, passpilot
 
 CLANG: Final = str(shutil.which("clang-22"))
 CALLS: Final = r"""
@@ -194,3 +195,19 @@ def test_what_has_run_is_said(here: Path) -> None:
         units("env -i clang-22 -c a.c")
     with pytest.raises(InputError, match=r"^tune: expected a command, got \./none"):
         units("./none")
+
+
+@pytest.mark.parametrize("target", ["x86_64-linux-gnu", "thumbv7em-none-eabi", "wasm32-unknown-unknown"])
+def test_a_build_of_a_library_alone(here: Path, target: str) -> None:
+    (here / "a.c").write_text(
+        "int unknown(int);\nstatic int help(int a) { return unknown(a) * 3 + unknown(a + 1); }\n"
+        "int one(int a) { return help(a); }\nint two(int a) { return help(a) + help(a + 1); }\n"
+    )
+    build = ["sh", "-ec", f"clang-22 --target={target} -Oz -c a.c; ar rcs liba.a a.o"]
+    done = passpilot("tune", "--compiles=2", "-o", "out", "--", *build, cwd=here)
+    assert done.code == 0, done.err
+    found = re.search(r"library: allocated (\d+) -> (\d+) bytes", done.err)
+    assert found
+    assert int(found[1]) >= int(found[2]) > 20, "nothing is dropped, though nothing calls it"
+    wrong = passpilot("tune", "--lto", "-o", "out", "--", *build, cwd=here)
+    assert "--lto: expected a linked program, got library, a library" in wrong.err

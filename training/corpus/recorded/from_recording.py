@@ -43,6 +43,15 @@ def draft_recording(folder: str, root: str = "") -> CorpusDraft:
     return _RecordingDraft(read_recording(folder), root).draft()
 
 
+def draft_programs(folder: str) -> CorpusDraft:
+    """As `draft_recording`; where a build has linked nothing, its objects are the program ``library``.
+
+    Raises:
+        InputError: the folder is no recording.
+    """
+    return _RecordingDraft(read_recording(folder), "").draft(library=True)
+
+
 class _RecordingDraft:
     def __init__(self, recording: Recording, root: str) -> None:
         self._recording, self._root = recording, root
@@ -60,7 +69,7 @@ class _RecordingDraft:
         links = {link.output: link for link in recording.links if not link.sha256}
         self._links = [link for output, link in links.items() if _is_kept(output)]
 
-    def draft(self) -> CorpusDraft:
+    def draft(self, *, library: bool = False) -> CorpusDraft:
         linked = [_ProgramDraft(self, link) for link in self._links]
         programs = [program for program in linked if program.units]
         places = {unit: unit.output or program.link.output for program in programs for unit in program.units}
@@ -77,7 +86,7 @@ class _RecordingDraft:
         made = [program.named(title, names) for program, title in zip(programs, titles, strict=True)]
         return CorpusDraft(
             drafts,
-            made or [_library(names)] * bool(names),
+            made or ([_library(names)] if library and names else []),
             self._problems,
         )
 
@@ -207,11 +216,11 @@ class _ProgramDraft:
 
 LIBRARY: Final = (
     *("-nostdlib", "-static", "-no-pie", "-Wl,-e,0", "-Wl,-z,muldefs"),
-    *("-Wl,--unresolved-symbols=ignore-all", "-Wl,--undefined-glob=*"),
+    *("-Wl,--unresolved-symbols=ignore-all", "-Wl,--no-gc-sections"),
 )
 """How a library is linked by itself: all that other programs can call stays."""
 
-WASM_LIBRARY: Final = ("-nostdlib", "-Wl,--no-entry", "-Wl,--allow-undefined", "-Wl,--export-all")
+WASM_LIBRARY: Final = ("-nostdlib", "-Wl,--no-entry", "-Wl,--allow-undefined", "-Wl,--no-gc-sections")
 
 
 def _library(names: Mapping[RecordedUnit, str]) -> CorpusProgram:
