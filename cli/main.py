@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "eval": ("passpilot.cli.eval:main", "measure policies on the programs of a corpus"),
     "compare": ("passpilot.cli.compare:main", "compile modules with several runners and compare the results"),
     "log": ("passpilot.cli.log:main", "show decision logs, or compare two"),
+    "size": ("passpilot.cli.size:main", "show what of a program is loaded, and what would make it smaller"),
     "report": ("passpilot.cli.report:main", "make an HTML page of logs and results"),
     "unwind": ("passpilot.cli.unwind:main", "compare unwind tables where a program can stop"),
     "policies": ("passpilot.cli.policies:main", "list the installed policies"),

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from passpilot.cli.ladder import climb, ladder_options
 from passpilot.cli.llvm_options import set_llvm_options, split_options
 from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import SECONDS, Parser, count_of
 from passpilot.cli.progress import progress
+from passpilot.plugin.errors import UsageError
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.files import check_output
 from passpilot.training.tuning.build import LTO, rebuild_line
@@ -30,6 +32,8 @@ examples:
   passpilot tune -o tuned -- make -j2
   make CC='passpilot cc --decisions=tuned/lua.decisions'
 
+  passpilot tune --ladder --allow=unwind,lto -o tuned -- make -j2
+
   passpilot tune --reward='run: {} bench.lua' --unseen='{} other.lua' -o fast -- make CFLAGS=-O2
 
 The size of a module is that of the object file that llc -O2 makes; the size of a program is that of the
@@ -44,6 +48,12 @@ def main(argv: Sequence[str]) -> int:
     options, llvm = _parsed(argv)
     set_llvm_options("tune", llvm)
     output, build, table = options["output"], options["build"], options.pop("result")
+    extra = {name: options.pop(name) for name in ("ladder", "allow", "run")}
+    if extra["ladder"] or extra["allow"]:
+        _climb(options, extra)
+        return 0
+    if extra["run"]:
+        raise UsageError("tune: --run: expected --ladder beside it")
     if options["modules"]:
         check_output(output)
     state = "compiling"
@@ -71,6 +81,21 @@ def main(argv: Sequence[str]) -> int:
     if table:
         result.save_table(table)
     return 0
+
+
+def _climb(options: dict[str, Any], extra: Mapping[str, Any]) -> None:
+    """Measure what to switch on in the build, and search decisions on top of it."""
+    fixed = ("modules", "passes", "lto", "at_most", "unseen", "update")
+    if wrong := next((name for name in fixed if options[name]), None):
+        got = "a module" if wrong == "modules" else f"--{wrong.replace('_', '-')}"
+        raise UsageError(f"tune: --ladder: expected a build or a corpus, and no {got}")
+    shared = ("reward", "jobs")
+    ours = {name: options[name] for name in ("corpus", "build", "program", "root", "output", *shared)}
+    search = {name: options[name] for name in ("search", "compiles", "seconds", "seed", "engine", "address")}
+    search |= {name: options[name] for name in shared}
+    if options["search"] == list(LEVERS):  # the ladder has the options of code generation
+        search["search"] = [lever for lever in LEVERS if lever != "options"]
+    climb(allow=extra["allow"], run=extra["run"], search=search, **ours)
 
 
 def _say(text: str) -> None:
@@ -114,6 +139,8 @@ def make_parser() -> Parser:
     add("update", default="", metavar="FILE", help="start from this decision file; search what has changed")
     order = "of the order in which decisions are tried (0)"
     add("seed", type=count_of("0 or more"), default=0, metavar="N", help=order)
+    with parser.group("ladder"):
+        ladder_options(parser)
     parser.traceback_option()
     return parser
 

@@ -73,6 +73,7 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
     from passpilot.runners.spec import make_runner as make_runner
     from passpilot.runners.spec import runner_scheme as runner_scheme
     from passpilot.training.episode import CompilerClient as CompilerClient
+    from passpilot.training.ladder.programs import ladder as ladder
     from passpilot.training.tuning.tune import tune as tune
 
     __all__ = ["__version__", "llvm", "llvmlite", "mlir"]
@@ -138,6 +139,7 @@ _HOMES: Final = {
     "find_point": "features.point",
     "function_runner": "runners.native",
     "interference_graph": "features.llvm.interference",
+    "ladder": "training.ladder.programs",
     "llvm_options": "plugin.compile",
     "make_runner": "runners.spec",
     "name_columns": "features.columns",

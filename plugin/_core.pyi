@@ -2013,6 +2013,11 @@ def ir2vec_entities() -> list[tuple[str, str]]:
 def object_sections(data: bytes) -> list[tuple[str, int, bytes]]:
     """Names, flags and bytes of the sections of an ELF object."""
 
+def object_parts(data: bytes) -> list[tuple[str, int, bool, bool]]:
+    """
+    Names and sizes of the sections of an ELF, COFF, Mach-O or wasm file, whether they are machine code, and whether they are loaded.
+    """
+
 def object_sizes(data: bytes) -> tuple[int, int]:
     """
     The bytes of machine code, and of all that is loaded, of an ELF, COFF, Mach-O or wasm file.

@@ -73,6 +73,7 @@ FUNCTIONS: Final = [
     "find_point",
     "function_runner",
     "interference_graph",
+    "ladder",
     "llvm_options",
     "make_runner",
     "name_columns",

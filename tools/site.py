@@ -61,7 +61,9 @@ PAGES: Final = {
     "searches": (
         "Searches and evaluations",
         "A search for the decisions that suit one program best, and what policies are worth on many.",
-        "tune evaluate training.tuning.result.TuneResult training.tuning.study.Study"
+        "tune ladder evaluate training.ladder.ladder.LadderResult training.ladder.ladder.LadderRow"
+        " training.ladder.ladder.LadderSizes training.ladder.programs.LadderStep"
+        " training.tuning.result.TuneResult training.tuning.study.Study"
         " training.tuning.study.Trial training.tuning.decision_file.UnitDecisions"
         " training.tuning.decision_file.CallKey training.evaluation.results.EvaluationResult",
     ),

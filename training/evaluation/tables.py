@@ -132,8 +132,8 @@ def _words(result: EvaluationResult) -> str:
     count = len(result.programs)
     lto = "All sides are compiled with `-flto`. " if facts.get("lto") else ""
     return (
-        f"{count} program{'s' * (count != 1)} of {_escaped(str(facts.get('corpus', '')))}, "
-        f"{_escaped(str(facts.get('compiler', '')))}. Ratios are geometric means over the programs, with "
+        f"{count} program{'s' * (count != 1)} of {escaped(str(facts.get('corpus', '')))}, "
+        f"{escaped(str(facts.get('compiler', '')))}. Ratios are geometric means over the programs, with "
         f"95 % intervals by bootstrap; smaller is better. {lto}*allocated* is what the linked program "
         "loads, with `--gc-sections --icf=safe`; *.text* is its machine code; *stripped* is the file "
         "without symbols, *xz* that file compressed; *objects* is what its object files load. "
@@ -143,16 +143,16 @@ def _words(result: EvaluationResult) -> str:
 
 def _means(result: EvaluationResult) -> str:
     """All competitors against the first baseline, then the sizes of policies against the other baselines."""
-    heads, *rows = ([_escaped(first), *cells] for first, *cells in mean_table(result))
-    tables = [_table(heads, rows)]
+    heads, *rows = ([escaped(first), *cells] for first, *cells in mean_table(result))
+    tables = [table(heads, rows)]
     policies = [contender["name"] for contender in result.contenders if contender["kind"] == "policy"]
     for base in result.baselines[1:] if policies else ():
         summary = result.summary(base)
         rows = [
-            [_escaped(name), *(mean_text(summary.get(size, {}).get(name)) for size in SIZES)]
+            [escaped(name), *(mean_text(summary.get(size, {}).get(name)) for size in SIZES)]
             for name in policies
         ]
-        tables.append(_table([f"against {_escaped(base)}", *_SIZE_HEADS], rows))
+        tables.append(table([f"against {escaped(base)}", *_SIZE_HEADS], rows))
     return "\n\n".join(tables)
 
 
@@ -163,10 +163,10 @@ def _programs(result: EvaluationResult) -> str:
         own = program["results"].get(base)
         sizes = [METRICS[size](own) if own else None for size in SIZES]
         cells = ["-" if size is None else f"{size:,.0f}" for size in sizes]
-        rows.append([_escaped(program["name"]), _escaped(base), *cells])
+        rows.append([escaped(program["name"]), escaped(base), *cells])
         others = (name for name in result.names if name != base)
-        rows += [["", _escaped(name), *_size_ratios(program, name, base)] for name in others]
-    return "## By program\n\n" + _table(["program", "", *_SIZE_HEADS], rows)
+        rows += [["", escaped(name), *_size_ratios(program, name, base)] for name in others]
+    return "## By program\n\n" + table(["program", "", *_SIZE_HEADS], rows)
 
 
 def _size_ratios(program: ProgramResult, name: str, base: str) -> list[str]:
@@ -180,10 +180,10 @@ def _regressions(result: EvaluationResult) -> str:
         return ""
     programs = {program["name"]: program for program in result.programs}
     rows = [
-        [_escaped(program), _escaped(name), *_size_ratios(programs[program], name, result.baselines[0])]
+        [escaped(program), escaped(name), *_size_ratios(programs[program], name, result.baselines[0])]
         for _, program, name in found
     ]
-    return "## Worst regressions\n\n" + _table(["program", "policy", *_SIZE_HEADS], rows)
+    return "## Worst regressions\n\n" + table(["program", "policy", *_SIZE_HEADS], rows)
 
 
 def _problems(result: EvaluationResult) -> str:
@@ -195,15 +195,15 @@ def _problems(result: EvaluationResult) -> str:
             for text in program.get("warnings", ())
         ),
     ]
-    return "## Problems\n\n" + "\n".join(f"* {_escaped(line)}" for line in lines) if lines else ""
+    return "## Problems\n\n" + "\n".join(f"* {escaped(line)}" for line in lines) if lines else ""
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [heads, ["---", *("---:" for _ in heads[1:])], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """A text without the characters that Markdown and HTML would read."""
     plain = " ".join(text.split())
     for mark in "\\`*_|[]":

@@ -46,6 +46,8 @@ class LadderRow:
     """One lever, as it was measured."""
 
     lever: str
+    rung: str
+    """Levers of one rung are alternatives."""
     flags: str
     """Its flags for `passpilot cc`."""
     loses: str
@@ -74,7 +76,7 @@ class LadderResult:
         start: the build as it was recorded.
         rows: the levers from the bottom.
         end: the build with all levers that are taken.
-        flags: these levers, for `passpilot cc`; without the decision file.
+        flags: these levers, for `passpilot cc`.
         decisions: the path of the decision file; empty without one.
     """
 
@@ -95,9 +97,18 @@ class LadderResult:
         return [row for row in self.rows if row.is_taken]
 
     @property
-    def line(self) -> str:
-        """All flags for `passpilot cc`."""
-        return f"--decisions={self.decisions} {self.flags}" if self.decisions else self.flags
+    def waiting(self) -> list[LadderRow]:
+        """The best lever of every rung that waits for `--allow`."""
+        best: dict[str, LadderRow] = {}
+        for row in self.rows:
+            if row.note.startswith("--allow") and row.on_top:
+                other = best.get(row.rung)
+                if not other or self._size(row) < self._size(other):
+                    best[row.rung] = row
+        return list(best.values())
+
+    def _size(self, row: LadderRow) -> int:
+        return row.on_top.of(self.reward) if row.on_top else 0
 
     def write(self, path: str) -> None:
         """Write the ladder as JSON.
@@ -131,7 +142,8 @@ class Ladder:
         decide: makes a decision file for a build with levers, and returns its path; None for no decisions.
         kept: a file for what is measured, from which the same search goes on; empty for none.
         step: called before each build with the number of builds so far and the lever's name.
-        count: counts the instructions of the program's runs; None if they are not counted.
+        seen: called with each row.
+        counts: whether the instructions of the program's runs are counted, with those below and on top.
     """
 
     build: ProgramBuild
@@ -140,7 +152,8 @@ class Ladder:
     decide: Callable[[LeverSet], str] | None = None
     kept: str = ""
     step: Callable[[int, str], object] = lambda count, name: None  # noqa: ARG005
-    count: Callable[[str], int | None] = lambda path: None  # noqa: ARG005
+    seen: Callable[[LadderRow], object] = lambda row: None  # noqa: ARG005
+    counts: bool = True
     _measured: dict[str, LadderSizes] = field(init=False, default_factory=dict)
     _builds: int = field(init=False, default=0)
 
@@ -153,17 +166,15 @@ class Ladder:
         self._take_up()
         on, start = LeverSet(), self._measure(LeverSet(), "as it is")
         below, rows = start, list[LadderRow]()
-        for _, rung in groupby(levers, key=lambda lever: lever.rung):
+        every = [*levers, *([DECISIONS] if self.decide else [])]
+        for _, rung in groupby(every, key=lambda lever: lever.rung):
             found, best = self._rung(list(rung), on, below)
             rows += found
+            for row in found:
+                self.seen(row)
             if best:
                 on = on.with_lever(best)
                 below = next(row.on_top for row in found if row.is_taken and row.on_top)
-        decisions = ""
-        if self.decide:
-            row, decisions = self._decided(on, below)
-            rows.append(row)
-            below = row.on_top if row.is_taken and row.on_top else below
         result = LadderResult(
             self.build.program.name,
             compiler,
@@ -173,70 +184,64 @@ class Ladder:
             tuple(rows),
             below,
             on.line,
-            decisions,
+            on.decisions,
         )
         if self.kept and os.path.exists(self.kept):
             os.unlink(self.kept)
         return result
 
     def _rung(
-        self, levers: Sequence[Lever], on: LeverSet, below: LadderSizes
+        self, levers: list[Lever], on: LeverSet, below: LadderSizes
     ) -> tuple[list[LadderRow], Lever | None]:
         """The rows of alternatives, and the one that is taken."""
-        rows, best = [], -1
-        for lever in levers:
+        rows, best = list[LadderRow](), -1
+        for number, lever in enumerate(levers):
+            if lever is DECISIONS and self.decide:
+                path = self.decide(on)
+                levers[number] = lever = replace(lever, passpilot=(f"decisions={path}",))
             rows.append(row := self._row(lever, on, below))
-            if row.is_taken and row.on_top:
-                before = rows[best].on_top if best >= 0 else None
-                if before and before.of(self.reward) <= row.on_top.of(self.reward):
-                    rows[-1] = replace(row, is_taken=False, note=f"{levers[best].name} is smaller")
-                    continue
+            before = rows[best].on_top if best >= 0 else None
+            if before and row.on_top and row.on_top.of(self.reward) >= before.of(self.reward):
+                rows[-1] = replace(row, is_taken=False, note=f"{levers[best].name} does the same or more")
+            elif row.is_taken:
                 if best >= 0:
                     rows[best] = replace(rows[best], is_taken=False, note=f"{lever.name} is smaller")
                 best = len(rows) - 1
         return rows, levers[best] if best >= 0 else None
 
     def _row(self, lever: Lever, on: LeverSet, below: LadderSizes) -> LadderRow:
-        known = (lever.name, " ".join(lever.flags), lever.loses, lever.group)
+        known = (lever.name, lever.rung, " ".join(lever.flags), lever.loses, lever.group)
         if refusal := self.build.refusal(lever):
             return LadderRow(*known, False, refusal)
         try:
             on_top = self._measure(on.with_lever(lever), lever.name)
-            alone = self._measure(LeverSet((lever,)), f"{lever.name} alone")
+            alone = self._measure(LeverSet((lever,)), f"{lever.name} alone", runs=False)
         except CompilationError as error:
-            return LadderRow(*known, False, f"does not build: {' '.join(str(error).split())}")
+            return LadderRow(*known, False, f"fails: {' '.join(str(error).split())}")
         note = self._refused(lever, on_top, below)
         return LadderRow(*known, not note, note, alone, on_top, below)
 
     def _refused(self, lever: Lever, on_top: LadderSizes, below: LadderSizes) -> str:
         """Why a measured lever is not taken; empty if it is."""
         ratio = on_top.of(self.reward) / below.of(self.reward)
-        if ratio > 1 or (ratio == 1 and lever.group):
+        if ratio > 1 or (ratio == 1 and (lever.group or lever.name == DECISIONS.name)):
             return "gains nothing" if ratio == 1 else "larger"
         if ratio * on_top.xz / below.xz > 1:
-            return f"xz is {on_top.xz / below.xz:.3f}"
+            return f"xz grows to {on_top.xz / below.xz:.3f}"
         return "" if self.allowed(lever) else f"--allow={lever.group}"
 
-    def _decided(self, on: LeverSet, below: LadderSizes) -> tuple[LadderRow, str]:
-        """The row of the decision file, and its path if it is taken."""
-        assert self.decide is not None
-        path = self.decide(on)
-        known = (DECISIONS.name, f"--decisions={path}", DECISIONS.loses, DECISIONS.group)
-        on_top = self._measure(LeverSet(on.levers, path), DECISIONS.name, keep=False)
-        note = self._refused(DECISIONS, on_top, below)
-        alone = self._measure(LeverSet((), path), f"{DECISIONS.name} alone", keep=False)
-        return LadderRow(*known, not note, note, alone, on_top, below), "" if note else path
-
-    def _measure(self, levers: LeverSet, what: str, *, keep: bool = True) -> LadderSizes:
+    def _measure(self, levers: LeverSet, what: str, *, runs: bool = True) -> LadderSizes:
         """Build and measure, unless the same flags have been measured."""
         key = f"{self.build.identity} {levers.line}"
+        keep = not levers.decisions  # which may be others under the same name
         if key in self._measured and keep:
             return self._measured[key]
         self.step(self._builds, what)
         self._builds += 1
         built = self.build.build(levers)
         sizes = file_sizes(built.path, self.build.commands)
-        found = LadderSizes(*sizes, round(built.seconds, 3), self.count(built.path))
+        count = self.build.instructions(built.path) if self.counts and runs else None
+        found = LadderSizes(*sizes, round(built.seconds, 3), count)
         if keep:
             self._measured[key] = found
             if self.kept:

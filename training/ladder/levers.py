@@ -45,8 +45,6 @@ class Lever:
     """Whether it changes the module, so that the front end must run again."""
     only: Literal["", "executable", "pie"] = ""
     """The kind of program that it is for."""
-    where: str = ""
-    """A beginning of an argument of ``clang -cc1`` without which there is nothing to switch off."""
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -62,13 +60,15 @@ class LeverSet:
     """Levers that are on together, in their order."""
 
     levers: tuple[Lever, ...] = ()
-    decisions: str = ""
-    """The path of a decision file."""
 
     def with_lever(self, lever: Lever) -> LeverSet:
         """The set with one more, which replaces the one of its rung."""
         kept = tuple(each for each in self.levers if each.rung != lever.rung)
-        return LeverSet((*kept, lever), self.decisions)
+        return LeverSet((*kept, lever))
+
+    def without(self, rung: str) -> LeverSet:
+        """The set without the lever of a rung."""
+        return LeverSet(tuple(lever for lever in self.levers if lever.rung != rung))
 
     @property
     def lto(self) -> str:
@@ -77,9 +77,16 @@ class LeverSet:
 
     @property
     def passpilot(self) -> dict[str, str]:
-        """The options of `passpilot cc` by name."""
+        """The options of `passpilot cc` by name; unwind tables are a matter of their own levers."""
         found = dict(option.split("=", 1) for lever in self.levers for option in lever.passpilot)
-        return {**found, **({"decisions": self.decisions} if self.decisions else {})}
+        if "policy" in found or "decisions" in found:
+            found.setdefault("unwind", "full")
+        return found
+
+    @property
+    def decisions(self) -> str:
+        """The path of the decision file; empty without one."""
+        return self.passpilot.get("decisions", "")
 
     @property
     def front_end(self) -> tuple[str, ...]:
@@ -96,6 +103,12 @@ class LeverSet:
     def machine(self) -> list[str]:
         """Options of code generation."""
         return [option for lever in self.levers for option in lever.machine]
+
+    @property
+    def options(self) -> list[str]:
+        """LLVM's options of code generation, the plugin's own one included."""
+        unwind = self.passpilot.get("unwind")
+        return [*self.machine, *([f"unwind={unwind}"] if unwind else [])]
 
     @property
     def linking(self) -> list[str]:
@@ -124,7 +137,7 @@ def _machine(name: str, rung: str, loses: str, group: str, *options: str) -> Lev
 
 
 _OLD_LOADER: Final = "loaders before glibc 2.36 refuse the program"
-_PROFILERS: Final = "profilers and debuggers lose callers inside prologues and pushed arguments"
+_PROFILERS: Final = "stepping and sampling inside a prologue loses the callers"
 
 LEVERS: Final = (
     Lever(
@@ -170,38 +183,20 @@ LEVERS: Final = (
         in_front_end=True,
         only="pie",
     ),
-    Lever(
-        "no-stack-protector",
-        "stack-protector",
-        "hardening: overflows of buffers on the stack are not noticed",
-        HARDENING,
-        compiling=("-fno-stack-protector",),
-        in_front_end=True,
-        where="-stack-protector",
-    ),
-    Lever(
-        "no-cet",
-        "cet",
-        "hardening: indirect jumps may go anywhere",
-        HARDENING,
-        compiling=("-fcf-protection=none",),
-        in_front_end=True,
-        where="-fcf-protection=",
-    ),
-    Lever("lto-thin", "lto", "links take longer, and need clang's objects and lld", "lto", lto="thin"),
-    Lever("lto-full", "lto", "every link compiles the whole program, on one processor", "lto", lto="full"),
+    Lever("lto-thin", "lto", "links take longer, and need lld", "lto", lto="thin"),
+    Lever("lto-full", "lto", "every link compiles the whole program on one processor", "lto", lto="full"),
     Lever("unwind-faults", "unwind", _PROFILERS, "unwind", passpilot=("unwind=faults",)),
     Lever(
         "unwind-shared",
         "unwind",
-        f"{_PROFILERS}, and the entry of a single function",
+        "as unwind-faults; a stripped function has no entry of its own",
         "unwind",
         passpilot=("unwind=shared",),
     ),
     Lever(
         "unwind-exceptions",
         "unwind",
-        "backtraces of crashes and profilers end at functions that no exception passes",
+        "backtraces end at functions that no exception passes",
         "unwind",
         passpilot=("unwind=exceptions",),
     ),
@@ -224,15 +219,15 @@ LEVERS: Final = (
     Lever(
         "oz",
         "policy",
-        "compilations take 1.15 times as long, and outlined code some calls",
+        "compiling takes 1.15 times as long",
         "oz",
         passpilot=("policy=@oz",),
     ),
 )
 """The rungs from the bottom: what costs nothing, the linker, the code."""
 
-DECISIONS: Final = Lever("decisions", "decisions", "the decision file belongs to the sources")
-"""What `passpilot tune` has found; the path is in `LeverSet.decisions`."""
+DECISIONS: Final = Lever("decisions", "policy", "the decision file belongs to the sources")
+"""What `passpilot tune` has found for a program, in place of a policy."""
 
 GROUPS: Final = tuple(dict.fromkeys(lever.group for lever in LEVERS if lever.group))
 """What `--allow` takes, beside the names of levers."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from passpilot.plugin.errors import InputError
+from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.plugin.files import read_regular, write_file
 from passpilot.plugin.toolchain import llvm_plugin
 from passpilot.plugin.version import MAJOR
@@ -23,10 +23,14 @@ from passpilot.training.corpus.front_end import FrontEnd
 from passpilot.training.corpus.layout import Corpus, CorpusProgram, CorpusUnit
 from passpilot.training.ladder.levers import Lever, LeverSet
 from passpilot.training.timing.commands import Commands
+from passpilot.training.timing.instructions import COUNTER, executed_instructions
 from passpilot.training.tuning.tuned_program import link_driver, link_words
 
 DEADLINE: Final = 1800.0
 """The seconds that a compilation or a link may take."""
+
+RUN_DEADLINE: Final = 60.0
+"""The seconds that a run of the program may take."""
 
 _OURS: Final = "PASSPILOT_"
 
@@ -56,6 +60,7 @@ class ProgramBuild:
     commands: Commands = field(default_factory=Commands)
     _made: dict[str, float] = field(init=False, default_factory=dict)
     _units: dict[tuple[str, ...], dict[str, CorpusUnit]] = field(init=False, default_factory=dict)
+    _printed: dict[int, str] = field(init=False, default_factory=dict)
     _lock: Lock = field(init=False, default_factory=Lock)
 
     @cached_property
@@ -63,21 +68,16 @@ class ProgramBuild:
         """A hash of the units and the link."""
         facts = self.corpus.facts.origins
         units = [facts[name].sha256 if name in facts else name for name in self.program.modules]
-        return _hash(self.corpus.facts.compiler, *units, repr(replace(self.program, runs=())))
+        return _hash(self.corpus.facts.compiler, *units, repr(self.program))
 
     def refusal(self, lever: Lever) -> str:
         """Why a lever is nothing for this program; empty if it is."""
         arguments = self.program.arguments
         shared = "-shared" in arguments
-        units = [self.corpus.units[name] for name in self.program.modules]
         if lever.only and shared:
             return "for executables"
         if lever.only == "pie" and ("-no-pie" in arguments or "-static" in arguments):
             return "for position independent executables"
-        if lever.where and not any(
-            argument.startswith(lever.where) for unit in units for argument in unit.arguments
-        ):
-            return "is off already"
         if lever.in_front_end and (
             missing := [name for name in self.program.modules if not self._source(name)]
         ):
@@ -124,6 +124,25 @@ class ProgramBuild:
         write_file(path, front_end.bitcode(job))
         return replace(self.corpus.units[name], bitcode=Path(path), arguments=job.recorded)
 
+    def corpus_with(self, levers: LeverSet, folder: str) -> None:
+        """Write a corpus of the program, as a build with these levers would have recorded it.
+
+        Options of code generation, and those of passpilot, are left out.
+        """
+        sections = [flag for flag in levers.compiling if flag.endswith("-sections")]
+        units = {
+            name: replace(unit, arguments=(*unit.arguments, *sections))
+            for name, unit in self.units(levers).items()
+        }
+        dropped = ("-Wl,--gc-sections", "-Wl,--icf=")  # which every search has
+        linking = [flag for lever in levers.levers for flag in lever.linking if not flag.startswith(dropped)]
+        program = replace(self.program, arguments=(*self.program.arguments, *linking))
+        origins = {
+            name: self.corpus.facts.origins[name] for name in units if name in self.corpus.facts.origins
+        }
+        facts = replace(self.corpus.facts, origins=origins, duplicates={})
+        Corpus(Path(folder), units, [program], facts).write()
+
     def build(self, levers: LeverSet) -> BuiltProgram:
         """Compile and link the program.
 
@@ -141,6 +160,26 @@ class ProgramBuild:
         done = self.commands.run(words, DEADLINE, directory=directory, environment=self._environment(levers))
         done.check(f"{self.program.name}: expected a program", DEADLINE)
         return BuiltProgram(image, sum(self._made[path] for path in paths.values()) + done.seconds)
+
+    def instructions(self, path: str) -> int | None:
+        """The instructions that the program's runs execute; None without runs or valgrind.
+
+        Raises:
+            CompilationError: a run fails, or takes too long.
+        """
+        if not self.program.runs or not shutil.which(COUNTER[0]):
+            return None
+        total = 0
+        for number, run in enumerate(self.program.runs):
+            words, folder = [path, *run.arguments], run.directory or None
+            count, done = executed_instructions(self.commands, words, RUN_DEADLINE, folder)
+            done.check(f"{self.program.name}: expected a run to succeed", RUN_DEADLINE)
+            expected = self._printed.setdefault(number, run.stdout_sha256 or done.stdout_sha256)
+            if done.stdout_sha256 != expected:
+                got = f"{expected[:12]}, got {done.stdout_sha256[:12]}"
+                raise CompilationError(f"{self.program.name}: expected the output with sha256 {got}")
+            total += count
+        return total
 
     def _link_words(self, levers: LeverSet, paths: Mapping[str, str], image: str) -> list[str]:
         plugin = []

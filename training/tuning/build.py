@@ -148,7 +148,10 @@ def rebuild_line(command: Sequence[str], flags: str) -> str:
             for language, driver in (("C", "cc"), ("CXX", "c++"))
         )
         return f"cmake -B {tree} {' '.join(launchers)} && {build}{clean}"
-    return f"{' '.join(variables)} cmake --fresh -B {tree} YOUR-OPTIONS && {build}"
+    # Of another LLVM, CMake's llvm-ar would not read the objects of link-time optimization.
+    tools = (f"-DCMAKE_{tool}={shutil.which(f'llvm-{tool.lower()}-{MAJOR}')} " for tool in ("AR", "RANLIB"))
+    archives = "".join(tools) * ("-flto" in flags)
+    return f"{' '.join(variables)} cmake --fresh -B {tree} {archives}YOUR-OPTIONS && {build}"
 
 
 def _tree(command: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ import json
 import os
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, Final
 
@@ -83,7 +83,7 @@ class Engine:
         if number not in self._modules:
             self._modules[number] = hashlib.sha256(self.units[number].module.bitcode()).digest()
         unit = self.units[number]
-        text = (unit.pipeline, unit.relocation_model, unit.sections, unit.rewards, unit.as_clang)
+        text = tuple(getattr(unit, setting.name) for setting in fields(unit)[1:])
         more = (
             sorted(choice.inline.items()),
             choice.tail,

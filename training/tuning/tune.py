@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError, UsageError
@@ -54,6 +54,7 @@ def tune(
     seconds: float | None = None,
     seed: int = 0,
     update: str = "",
+    options: Sequence[str] = (),
     jobs: int = 0,
     engine: str = "local",
     address: str = "",
@@ -80,6 +81,7 @@ def tune(
         compiles: compilations for each module; the same number and seed give the same result.
         seconds: the time for each module; 60 if there is no other budget.
         update: a decision file to start from; only functions that have changed are searched.
+        options: LLVM's, of code generation, that the build has anyway, such as ``unwind=shared``.
         jobs: how many compilations run at once; as many as processors by default.
         engine: who compiles: ``local`` processes, or the machines of a ``ray`` cluster.
         address: the cluster's; empty for one on this machine.
@@ -90,13 +92,11 @@ def tune(
     Raises:
         Error: an argument is wrong, or something cannot be built, compiled or linked.
     """
-    sources, corpus = _sources(modules, corpus, build)
-    wanted, inputs = _checked(reward, at_most, unseen, search)
     budget = Budget(compiles or math.inf, (math.inf if compiles else BUDGET) if seconds is None else seconds)
-    more = wanted, inputs, search, budget, seed, update, output
-    task = _TuneRequest(sources, corpus, build, program, root, passes, lto, *more)
+    what = (*_sources(modules, corpus, build), build, program, root, passes, lto)
+    how = (*_checked(reward, at_most, unseen, search), search, budget, seed, update, tuple(options))
     with machines(engine, address, jobs) as compilers:
-        return task.run(compilers, callbacks, done)
+        return _TuneRequest(*what, *how, output).run(compilers, callbacks, done)
 
 
 def _sources(
@@ -146,6 +146,7 @@ class _TuneRequest:
     budget: Budget
     seed: int
     update: str
+    options: tuple[str, ...]
     output: str
 
     def __post_init__(self) -> None:
@@ -162,6 +163,9 @@ class _TuneRequest:
         """Search one module or program after the other."""
         results = []
         for program in self.programs(compilers.jobs):
+            if self.options:
+                units = [replace(unit, options=self.options) for unit in program.units]
+                program = replace(program, units=units)
             with self.kept(program.name) as folder:
                 study = self.study(program, Engine(program.units, compilers, folder=folder))
                 study.budget = self.budget.times(len(program.units))

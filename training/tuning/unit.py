@@ -88,6 +88,7 @@ class Unit:
         sections: whether a function has a section of its own, so that a linker can drop it.
         rewards: names of `PARTS` to measure.
         as_clang: whether the pipeline is clang's of the level, not opt's.
+        options: LLVM's for code generation, as NAME or NAME=VALUE, which the build has in any case.
     """
 
     module: Module
@@ -96,6 +97,7 @@ class Unit:
     sections: bool = False
     rewards: tuple[str, ...] = ()
     as_clang: bool = False
+    options: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -152,6 +154,8 @@ class Unit:
         at = {last: choice.tail} if choice.tail else {}
         advisor = InlineAdvisor(decide)
         advisor.may_idle = True  # a unit without calls has nothing to ask
+        if self.options:
+            llvm_options([f"-{option}" for option in self.options])
         if self.as_clang and self.relocation_model:  # clang's passes know it, opt's do not
             llvm_options([f"-relocation-model={self.relocation_model}"])
         wanted = PipelineOptions(as_clang=self.as_clang, functions=choice.functions)

@@ -28,6 +28,18 @@ void bindObjectFile(nb::module_ &M) {
       nb::arg("data"),
       "Names, flags and bytes of the sections of an ELF object.");
   M.def(
+      "object_parts",
+      [](nb::bytes Data) {
+        std::vector<std::tuple<std::string, uint64_t, bool, bool>> Found;
+        for (const auto &[Name, Size, Code, Loaded] :
+             objectParts(bytesOf(Data)))
+          Found.emplace_back(Name, Size, Code, Loaded);
+        return Found;
+      },
+      nb::arg("data"),
+      "Names and sizes of the sections of an ELF, COFF, Mach-O or wasm file, "
+      "whether they are machine code, and whether they are loaded.");
+  M.def(
       "object_sizes",
       [](nb::bytes Data) {
         const ObjectSizes Sizes = objectSizes(bytesOf(Data));

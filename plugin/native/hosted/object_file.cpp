@@ -91,31 +91,54 @@ static bool isLoaded(const ObjectFile &File, const SectionRef &Section) {
   return !Section.isBSS() && !Section.isDebugSection();
 }
 
-ObjectSizes objectSizes(StringRef Data) {
-  if (isELF(Data))
-    return withFile(Data, [](const auto &File) {
-      ObjectSizes Sum;
-      for (const auto &Section : checked(File.sections())) {
-        if (Section.sh_flags & ELF::SHF_EXECINSTR)
-          Sum.Code += Section.sh_size;
-        if (Section.sh_flags & ELF::SHF_ALLOC &&
-            Section.sh_type != ELF::SHT_NOBITS)
-          Sum.Allocated += Section.sh_size;
-      }
-      return Sum;
-    });
-  ObjectSizes Sum;
-  if (isWasm(Data)) {
-    for (const auto &[Kind, Bytes] : wasmSections(Data)) {
-      Sum.Code += Kind == wasm::WASM_SEC_CODE ? Bytes.size() : 0;
-      Sum.Allocated += Kind == wasm::WASM_SEC_CUSTOM ? 0 : Bytes.size();
+/// What the sections of a wasm file are called in its specification.
+static std::string wasmName(uint8_t Kind) {
+  static constexpr StringLiteral Names[] = {
+      "custom", "type",  "import",  "function", "table", "memory",     "global",
+      "export", "start", "element", "code",     "data",  "data count", "tag"};
+  return Kind < std::size(Names) ? Names[Kind].str() : std::to_string(Kind);
+}
+
+static std::vector<ObjectPart> elfParts(StringRef Data) {
+  return withFile(Data, [](const auto &File) {
+    std::vector<ObjectPart> Found;
+    for (const auto &Section : checked(File.sections())) {
+      Expected<StringRef> Name = File.getSectionName(Section);
+      if (!Name)
+        consumeError(Name.takeError());
+      const bool Loaded = Section.sh_flags & ELF::SHF_ALLOC &&
+                          Section.sh_type != ELF::SHT_NOBITS;
+      Found.push_back({Name ? Name->str() : "", Section.sh_size,
+                       (Section.sh_flags & ELF::SHF_EXECINSTR) != 0, Loaded});
     }
-    return Sum;
+    return Found;
+  });
+}
+
+std::vector<ObjectPart> objectParts(StringRef Data) {
+  if (isELF(Data))
+    return elfParts(Data);
+  std::vector<ObjectPart> Found;
+  if (isWasm(Data)) {
+    for (const auto &[Kind, Bytes] : wasmSections(Data))
+      Found.push_back({wasmName(Kind), Bytes.size(),
+                       Kind == wasm::WASM_SEC_CODE,
+                       Kind != wasm::WASM_SEC_CUSTOM});
+    return Found;
   }
   const auto File = otherFile(Data);
-  for (const SectionRef &Section : File->sections()) {
-    Sum.Code += Section.isText() ? Section.getSize() : 0;
-    Sum.Allocated += isLoaded(*File, Section) ? Section.getSize() : 0;
+  for (const SectionRef &Section : File->sections())
+    Found.push_back({checked(Section.getName(), "object").str(),
+                     Section.getSize(), Section.isText(),
+                     isLoaded(*File, Section)});
+  return Found;
+}
+
+ObjectSizes objectSizes(StringRef Data) {
+  ObjectSizes Sum;
+  for (const ObjectPart &Part : objectParts(Data)) {
+    Sum.Code += Part.IsCode ? Part.Size : 0;
+    Sum.Allocated += Part.IsLoaded ? Part.Size : 0;
   }
   return Sum;
 }

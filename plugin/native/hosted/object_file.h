@@ -17,6 +17,16 @@ namespace passpilot {
 using ObjectSection = std::tuple<std::string, uint64_t, llvm::StringRef>;
 std::vector<ObjectSection> objectSections(llvm::StringRef Data);
 
+/// A section of an ELF, COFF, Mach-O or wasm file.
+struct ObjectPart {
+  std::string Name;
+  uint64_t Size;
+  bool IsCode;
+  /// Whether it is loaded from the file, as `ObjectSizes` says.
+  bool IsLoaded;
+};
+std::vector<ObjectPart> objectParts(llvm::StringRef Data);
+
 /// The bytes of machine code, and of all that is loaded from the file: what is
 /// zero at the start, debug information and symbols are left out.
 struct ObjectSizes {
