@@ -15,6 +15,7 @@ from tests.docs.page import DOCS, run_page
     [
         ("tutorial-llvm.md", 6),
         ("tutorial-mlir.md", 5),
+        ("from-mlgo.md", 0),
         pytest.param("recipes.md", 10, marks=pytest.mark.soak),
         ("vectorization.md", 4),
         ("distribution.md", 3),
