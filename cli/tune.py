@@ -113,6 +113,9 @@ def make_parser() -> Parser:
     parser.add_argument("modules", nargs="*", metavar="IN", help="a .ll or .bc file, not yet optimized")
     add("corpus", default="", metavar="DIR", help="search the programs of a corpus, by their linked size")
     add("root", default="", metavar="DIR", help="links may read files below DIR, not only of the corpus")
+    add("function", default="", metavar="NAME", help="of a kernel in MLIR: the function (the only one)")
+    threads = "of a kernel in MLIR: the threads of parallel loops, by OpenMP (1)"
+    add("threads", type=count_of("threads"), default=1, metavar="N", help=threads)
     add("program", action="append", default=[], metavar="NAME", help="only this program; may be repeated")
     pipeline = "textual pipeline (default<Oz>; a program's own level)"
     add("passes", default="", metavar="PIPELINE", help=pipeline)
@@ -158,6 +161,6 @@ def _parsed(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     return {
         **values,
         "build": argv[at + 1 :],
-        "search": values["search"].split(","),
+        "search": tuple(values["search"].split(",")),
         "seconds": seconds,
     }, llvm

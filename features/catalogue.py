@@ -199,7 +199,11 @@ PASS_POINTS: Final[Mapping[str, str]] = {
     "advised-vectorize": "llvm.vectorize:TABLE",
     "mlir-fuse": "mlir.fuse:TABLE",
     "mlir-inline": "mlir.inline:TABLE",
+    "mlir-interchange": "mlir.schedule:INTERCHANGE",
+    "mlir-pack": "mlir.schedule:PACK",
+    "mlir-parallel": "mlir.schedule:PARALLEL",
     "mlir-tile": "mlir.tile:TABLE",
+    "mlir-vectorize": "mlir.schedule:VECTORIZE",
 }
 """The decision points of the shipped passes, each with the place of its table in this folder.
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
     from passpilot.features.llvm.ir2vec import Vocabulary as Vocabulary
     from passpilot.features.llvm.vectorize import VECTOR_PLANS as VECTOR_PLANS
     from passpilot.features.log.reader import read_log as read_log
+    from passpilot.features.mlir.schedule import VECTOR_SIZES as VECTOR_SIZES
     from passpilot.features.mlir.tile import TILE_SIZES as TILE_SIZES
     from passpilot.features.point import Feature as Feature
     from passpilot.features.point import Point as Point
@@ -46,6 +47,10 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
     from passpilot.passes.mlir import api as mlir
     from passpilot.passes.mlir.fuse import MLIR_FUSE as MLIR_FUSE
     from passpilot.passes.mlir.inline import MLIR_INLINE as MLIR_INLINE
+    from passpilot.passes.mlir.schedule.advised import MLIR_INTERCHANGE as MLIR_INTERCHANGE
+    from passpilot.passes.mlir.schedule.advised import MLIR_PACK as MLIR_PACK
+    from passpilot.passes.mlir.schedule.advised import MLIR_PARALLEL as MLIR_PARALLEL
+    from passpilot.passes.mlir.schedule.advised import MLIR_VECTORIZE as MLIR_VECTORIZE
     from passpilot.passes.mlir.tile import MLIR_TILE as MLIR_TILE
     from passpilot.passes.optimize import optimize as optimize
     from passpilot.passes.python import api as llvm
@@ -106,7 +111,11 @@ _HOMES: Final = {
     "InlineAdvisor": "passes.llvm_advisors",
     "MLIR_FUSE": "passes.mlir.fuse",
     "MLIR_INLINE": "passes.mlir.inline",
+    "MLIR_INTERCHANGE": "passes.mlir.schedule.advised",
+    "MLIR_PACK": "passes.mlir.schedule.advised",
+    "MLIR_PARALLEL": "passes.mlir.schedule.advised",
     "MLIR_TILE": "passes.mlir.tile",
+    "MLIR_VECTORIZE": "passes.mlir.schedule.advised",
     "Module": "plugin.module",
     "Number": "features.domain",
     "OUTLINE": "passes.shipped.outline",
@@ -124,6 +133,7 @@ _HOMES: Final = {
     "SLP": "passes.shipped.slp",
     "SplitAdvisor": "passes.llvm_advisors",
     "TILE_SIZES": "features.mlir.tile",
+    "VECTOR_SIZES": "features.mlir.schedule",
     "TensorSpec": "features.spec",
     "UNROLL": "passes.shipped.unroll",
     "VECTORIZE": "passes.shipped.vectorize",

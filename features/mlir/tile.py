@@ -77,6 +77,7 @@ FEATURES: Final = (
     row("loop_depth", "loops of scf and affine around the operation"),
     row("producers", "operands that another operation of linalg gives"),
     row("consumers", "uses of the results by other operations of linalg"),
+    row("planned", "the size in a plan of `advised-schedule`; 0 without a plan"),
     row("mask", "1 for each size that is allowed", shape=(1, len(TILE_SIZES))),
 )
 
@@ -111,7 +112,7 @@ def observe_operation(op: Structured) -> Mapping[str, object]:
     }
 
 
-def observe_loop(op: Structured, number: int, sizes: Sequence[int]) -> Mapping[str, object]:
+def observe_loop(op: Structured, number: int, sizes: Sequence[int], planned: int = 0) -> Mapping[str, object]:
     """The feature values of loop `number`; `sizes` are the tile sizes decided so far."""
     loop, only = op.loops[number], (frozenset((number,)),)
     return {
@@ -122,6 +123,7 @@ def observe_loop(op: Structured, number: int, sizes: Sequence[int]) -> Mapping[s
         "operands_indexed": sum(any(number in loops for loops in operand.loops) for operand in op.operands),
         "operands_contiguous": sum(operand.loops[-1:] == only for operand in op.operands),
         "sizes": _padded(sizes, MOST_LOOPS),
+        "planned": planned,
         "mask": [[loop.is_dynamic or size < loop.extent for size in TILE_SIZES]],
     }
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.passes.mlir.pipeline import WHO, run_pipeline
+from passpilot.passes.mlir.schedule.apply import decompose_softmax
 from passpilot.passes.mlir.translate import translate
 from passpilot.plugin.errors import CompilationError, InputError, restated
 from passpilot.plugin.mlir.bindings import PACKAGES, bindings, operations_in, using
@@ -31,9 +32,17 @@ BUFFERIZE: Final = (
 )
 """Lowers tensors to memrefs, and removes copies of a buffer to itself."""
 
+THREADS: Final = (
+    "builtin.module(convert-linalg-to-loops,scf-forall-to-parallel,convert-scf-to-openmp,"
+    "convert-openmp-to-llvm)"
+)
+"""Gives parallel loops to OpenMP."""
+
 LOWER: Final = (
-    "builtin.module(convert-linalg-to-loops,lower-affine,expand-strided-metadata,lower-affine,"
-    "convert-scf-to-cf,arith-expand,convert-math-to-llvm,convert-math-to-libm,convert-to-llvm,"
+    "builtin.module(convert-linalg-to-loops,convert-vector-to-scf{full-unroll},lower-affine,"
+    "expand-strided-metadata,lower-affine,scf-forall-to-parallel,convert-scf-to-cf,arith-expand,"
+    "convert-vector-to-llvm{reassociate-fp-reductions},"
+    "convert-math-to-llvm,convert-math-to-libm,convert-to-llvm,"
     "reconcile-unrealized-casts,canonicalize,cse)"
 )
 """Lowers memrefs and loops to the llvm dialect."""
@@ -62,17 +71,24 @@ def lower(module: object) -> str:
     return _lower(operation.clone(ip=False))
 
 
-def to_llvm_dialect(module: Operation) -> None:
+def to_llvm_dialect(module: Operation, *, threads: bool = False) -> None:
     """Lower a module in place to the llvm dialect, for MLIR's ExecutionEngine.
+
+    Args:
+        module: the module.
+        threads: whether parallel loops run in OpenMP's threads.
 
     Raises:
         CompilationError: a pass failed.
     """
     try:
         with using(bindings(module)):
+            decompose_softmax(module.operation)
             if _has_tensors(module.operation):
                 run_pipeline(module, BUFFERIZE)
             _replace_copies(module.operation)
+            if threads:
+                run_pipeline(module, THREADS)
             run_pipeline(module, LOWER)
     except CompilationError as error:
         raise restated(error, f"lower: {str(error).removeprefix(f'{WHO}: ')}") from error

@@ -22,9 +22,17 @@ from passpilot.plugin.mlir.bindings import bindings, operations_in
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from passpilot.passes.decision_point import Values
     from passpilot.plugin.mlir.protocols import Operation
 
-MLIR_TILE: Final = DecisionPoint[int].of(TABLE, lambda _: TILE_SIZES.index(0))
+
+def _planned(values: Values) -> int:
+    """The choice of the planned size, or of the next smaller one."""
+    planned: Any = values["planned"]
+    return max(choice for choice, size in enumerate(TILE_SIZES) if size <= int(planned))
+
+
+MLIR_TILE: Final = DecisionPoint[int].of(TABLE, _planned)
 """The decision: an index into `TILE_SIZES`."""
 
 _HANDLE: Final = "!transform.any_op"
@@ -94,7 +102,7 @@ def _run(script: Any, operation: Operation) -> None:
     try:
         sequence = script.body.operations[0]
         mlir.dialect("transform.interpreter").apply_named_sequence(operation, sequence, script)
-    except mlir.ir.MLIRError as error:
+    except (mlir.ir.MLIRError, ValueError) as error:
         raise CompilationError(f"advised-tile at {where}: expected MLIR to tile it, got: {error}") from error
 
 

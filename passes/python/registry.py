@@ -173,6 +173,7 @@ MLIR: Final = PassRegistry(
     {
         "advised-fuse": "passpilot.passes.mlir.fuse:AdvisedFuse",
         "advised-inline": "passpilot.passes.mlir.inline:AdvisedInline",
+        "advised-schedule": "passpilot.passes.mlir.schedule.advised:AdvisedSchedule",
         "advised-tile": "passpilot.passes.mlir.tile:AdvisedTile",
     },
     "MLIR",

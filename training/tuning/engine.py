@@ -5,20 +5,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import read_regular, write_file
-from passpilot.plugin.json_and_toml import parse_json
 from passpilot.training.machines.local import Machines
-from passpilot.training.tuning.decision_file import CallKey
-from passpilot.training.tuning.unit import Asked, Compiled, Unit, UnitChoice, warm_up
+from passpilot.training.tuning.unit import Compiled, Unit, UnitChoice
 
 _MOST_BYTES: Final = 1 << 30
 """Of one file that a search keeps."""
@@ -58,7 +55,7 @@ class Engine:
     def compile(self, work: Sequence[tuple[int, UnitChoice]]) -> list[Compiled | Error]:
         """Compile every choice for the unit of its number; an error for one that fails or takes too long."""
         paths = [os.path.join(self.folder, self._key(*task)) if self.folder else "" for task in work]
-        found = [_read(path, choice) if path else None for path, (_, choice) in zip(paths, work, strict=True)]
+        found = [self._read(path, *task) if path else None for path, task in zip(paths, work, strict=True)]
         missing = [index for index, compiled in enumerate(found) if compiled is None]
         self.saved += sum(compiled.seconds for compiled in found if compiled is not None) / self.jobs
 
@@ -66,11 +63,14 @@ class Engine:
             path = paths[missing[index]]
             if path and not isinstance(compiled, Error):
                 with contextlib.suppress(InputError):  # a full disk must not end the search
-                    write_file(path, _packed(compiled))
+                    write_file(path, zlib.compress(self.units[work[missing[index]][0]].packed(compiled), 1))
 
         if self.units:
-            warm_up(self.units[0].rewards)
-        calls = [partial(Unit.compile, self._unit(work[index][0]), work[index][1]) for index in missing]
+            self.units[0].warm_up()
+        calls = [
+            partial(type(self.units[number]).compile, self._unit(number), choice)
+            for number, choice in map(work.__getitem__, missing)
+        ]
         results = iter(self.machines.run("tune", calls, self.deadline, keep))
         return [next(results) if compiled is None else compiled for compiled in found]
 
@@ -80,46 +80,16 @@ class Engine:
         return self._shared[number]
 
     def _key(self, number: int, choice: UnitChoice) -> str:
-        if number not in self._modules:
-            self._modules[number] = hashlib.sha256(self.units[number].module.bitcode()).digest()
         unit = self.units[number]
-        text = tuple(getattr(unit, setting.name) for setting in fields(unit)[1:])
-        more = (
-            sorted(choice.inline.items()),
-            choice.tail,
-            choice.options,
-            sorted(choice.functions.items()),
-            choice.policy,
-        )
-        return hashlib.sha256(self._modules[number] + repr((text, more)).encode()).hexdigest()
+        if number not in self._modules:
+            self._modules[number] = unit.digest()
+        return hashlib.sha256(self._modules[number] + unit.key(choice).encode()).hexdigest()
 
-
-def _packed(compiled: Compiled) -> bytes:
-    """The questions as JSON, and behind them the object."""
-    text = json.dumps(
-        {
-            "asked": [[*call, *asked] for call, asked in compiled.asked.items()],
-            "inline": [[*call, inlined] for call, inlined in compiled.choice.inline.items()],
-            "seconds": compiled.seconds,
-            "parts": compiled.parts,
-        }
-    ).encode()
-    return zlib.compress(len(text).to_bytes(8, "little") + text + compiled.code, 1)
-
-
-def _read(path: str, choice: UnitChoice) -> Compiled | None:
-    """What a file has; None if it is missing or damaged."""
-    try:
-        unpack = zlib.decompressobj()
-        data = unpack.decompress(read_regular(path, _MOST_BYTES), _MOST_BYTES)
-        if not unpack.eof:
+    def _read(self, path: str, number: int, choice: Any) -> Any | None:
+        """What a file has; None if it is missing or damaged."""
+        try:
+            unpack = zlib.decompressobj()
+            data = unpack.decompress(read_regular(path, _MOST_BYTES), _MOST_BYTES)
+            return self.units[number].unpacked(data, path, choice) if unpack.eof else None
+        except (OSError, Error, ValueError, TypeError, KeyError, zlib.error):
             return None
-        size = int.from_bytes(data[:8], "little")
-        table: Any = parse_json(data[8 : 8 + size], path)
-        asked = {CallKey(*row[:3]): Asked(*row[3:]) for row in table["asked"]}
-        inline = {CallKey(*row[:3]): row[3] for row in table["inline"]}
-        seconds, parts = float(table["seconds"]), table["parts"]
-    except (OSError, Error, ValueError, TypeError, KeyError, zlib.error):
-        return None
-    decided = UnitChoice(inline, choice.tail, choice.options, choice.functions)
-    return Compiled(data[8 + size :], asked, decided, seconds, parts)

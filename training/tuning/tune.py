@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from passpilot.passes.mlir.schedule.choices import LEVERS as KERNEL_LEVERS
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.module import Module
 from passpilot.training.corpus.layout import Corpus, ProgramRun
@@ -19,6 +20,7 @@ from passpilot.training.machines.local import Machines, machines
 from passpilot.training.tuning.build import recorded_corpus
 from passpilot.training.tuning.decision_file import read_decisions
 from passpilot.training.tuning.engine import Engine
+from passpilot.training.tuning.kernels.tune import KernelRequest, is_kernel
 from passpilot.training.tuning.result import TuneResult, earlier_decisions
 from passpilot.training.tuning.reward import RUN, SIZE, RewardText, run_command
 from passpilot.training.tuning.search import LEVERS, MORE_LEVERS, Search
@@ -59,15 +61,15 @@ def tune(
     engine: str = "local",
     address: str = "",
     output: str = "",
+    function: str = "",
+    threads: int = 1,
     callbacks: Sequence[TrialCallback] = (),
     done: Callable[[TuneResult], object] = lambda _: None,
 ) -> TuneResult:
-    """Search the decisions that make modules, or the programs of a corpus or a build, smallest.
-
-    The keywords are the options of `passpilot tune`. Ctrl-C ends the search of a program early with the best.
+    """Search what makes programs small, or kernels fast; the keywords are the options of `passpilot tune`.
 
     Args:
-        modules: a `Module` or a path, or several; not yet optimized. A folder is a corpus.
+        modules: a `Module` or path, or several; not yet optimized. A folder is a corpus, ``.mlir`` a kernel.
         corpus: the folder of a corpus, whose programs are searched by their linked size.
         build: the command of a build, such as ``["make", "-j2"]``, whose programs are searched.
         program: the names of the programs to search, if not all.
@@ -77,7 +79,7 @@ def tune(
         reward: a measure, a sum such as ``allocated+0.2*mca``, or the time of a run, ``run: {} ARGUMENTS``.
         at_most: other measures and how much they may grow, such as ``mca:1.01``.
         unseen: commands as in ``run:``, which are timed at the end.
-        search: some of ``inline``, ``pipeline``, ``options``, ``size``, ``unroll`` and ``eviction``.
+        search: what to search; the guides of modules and of kernels list the words.
         compiles: compilations for each module; the same number and seed give the same result.
         seconds: the time for each module; 60 if there is no other budget.
         update: a decision file to start from; only functions that have changed are searched.
@@ -86,17 +88,17 @@ def tune(
         engine: who compiles: ``local`` processes, or the machines of a ``ray`` cluster.
         address: the cluster's; empty for one on this machine.
         output: the decision file to write, or for programs a folder; a call that was killed goes on there.
-        callbacks: called with a `Study` and a `Trial` after each trial; ``study.stop()`` ends the search.
+        function: of a kernel; not needed for the only function of linalg operations.
+        threads: of a kernel, how many threads its parallel loops may have.
+        callbacks: called with a `Study` and a `Trial` after each trial; ``study.stop()`` or Ctrl-C ends it.
         done: called with the result of each module or program as soon as it is there.
 
     Raises:
         Error: an argument is wrong, or something cannot be built, compiled or linked.
     """
-    budget = Budget(compiles or math.inf, (math.inf if compiles else BUDGET) if seconds is None else seconds)
     what = (*_sources(modules, corpus, build), build, program, root, passes, lto)
-    how = (*_checked(reward, at_most, unseen, search), search, budget, seed, update, tuple(options))
-    with machines(engine, address, jobs) as compilers:
-        return _TuneRequest(*what, *how, output).run(compilers, callbacks, done)
+    how = (*_checked(reward, at_most, unseen), search, (compiles, seconds), seed, update, tuple(options))
+    return _TuneRequest(*what, *how, output, function, threads).run((engine, address, jobs), callbacks, done)
 
 
 def _sources(
@@ -116,22 +118,19 @@ def _sources(
 
 
 def _checked(
-    reward: str, at_most: Sequence[str], unseen: Sequence[str], search: Sequence[str]
+    reward: str, at_most: Sequence[str], unseen: Sequence[str]
 ) -> tuple[RewardText, list[ProgramRun]]:
     """The reward, and the runs of unseen inputs."""
     wanted = RewardText.parse(reward, at_most)
     inputs = [ProgramRun(run_command("--unseen", command)[1:], os.getcwd()) for command in unseen]
     if inputs and wanted.run is None:
         raise UsageError(f"--unseen: expected --reward={RUN} beside it, got {reward!r}")
-    known = (*LEVERS, *MORE_LEVERS)
-    if unknown := [lever for lever in search if lever not in known]:
-        raise UsageError(f"--search: expected some of {', '.join(known)}, got {unknown[0]!r}")
     return wanted, inputs
 
 
 @dataclass(frozen=True, slots=True)
 class _TuneRequest:
-    """The arguments of `tune`; `budget` is that of a unit."""
+    """The arguments of `tune`; `spending` is what compilations and seconds a unit may have."""
 
     sources: Sequence[Source]
     corpus: str | os.PathLike[str]
@@ -143,18 +142,49 @@ class _TuneRequest:
     reward: RewardText
     unseen: Sequence[ProgramRun]
     search: Sequence[str]
-    budget: Budget
+    spending: tuple[int | None, float | None]
     seed: int
     update: str
     options: tuple[str, ...]
     output: str
+    function: str
+    threads: int
 
     def __post_init__(self) -> None:
+        known = (*LEVERS, *MORE_LEVERS)
+        if not self.is_for_kernel and (unknown := [lever for lever in self.search if lever not in known]):
+            raise UsageError(f"--search: expected some of {', '.join(known)}, got {unknown[0]!r}")
         if self.lto and (self.sources or self.passes):
             got = "--passes" if self.passes else "a module"
             raise UsageError(f"--lto: expected programs, and the pipeline of their level, got {got}")
 
+    @property
+    def budget(self) -> Budget:
+        """That of a unit."""
+        compiles, seconds = self.spending
+        if seconds is None:
+            seconds = math.inf if compiles else BUDGET
+        return Budget(compiles or math.inf, seconds)
+
+    @property
+    def is_for_kernel(self) -> bool:
+        """Whether it is about a kernel in MLIR; several compilations at once would disturb its times."""
+        return bool(self.function or self.threads > 1 or any(map(is_kernel, self.sources)))
+
     def run(
+        self,
+        where: tuple[str, str, int],
+        callbacks: Sequence[TrialCallback],
+        done: Callable[[TuneResult], object],
+    ) -> TuneResult:
+        """Search on the machines of an engine, an address and a number of jobs."""
+        engine, address, jobs = where
+        with machines(engine, address, jobs or int(self.is_for_kernel)) as compilers:
+            if self.is_for_kernel:
+                return self.kernel().run(compilers, self.kept, callbacks, self.output, done)
+            return self.searched(compilers, callbacks, done)
+
+    def searched(
         self,
         compilers: Machines,
         callbacks: Sequence[TrialCallback],
@@ -180,6 +210,19 @@ class _TuneRequest:
         if self.output and self.sources:
             whole.save(self.output)
         return whole
+
+    def kernel(self) -> KernelRequest:
+        """The same for a kernel in MLIR."""
+        source = self.sources[0] if len(self.sources) == 1 else None
+        if not is_kernel(source):
+            got = ", ".join(map(str, self.sources)) or "a build or a corpus"
+            raise UsageError(f"tune: expected one kernel in MLIR, such as matmul.mlir, got {got}")
+        reward = "" if self.reward.text == SIZE and not self.reward.limits else self.reward.text
+        for name, value in (("passes", self.passes), ("update", self.update), ("reward", reward)):
+            if value:
+                raise UsageError(f"--{name}: expected modules of LLVM beside it, got the kernel {source}")
+        levers = KERNEL_LEVERS if self.search == LEVERS else self.search
+        return KernelRequest(str(source), self.function, self.threads, levers, self.budget, self.seed)
 
     def programs(self, jobs: int) -> Iterator[TunedProgram]:
         """The modules or programs, read one after the other."""

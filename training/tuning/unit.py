@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -14,6 +16,7 @@ from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
 from passpilot.plugin.compile import PipelineOptions, file_type, llvm_options
+from passpilot.plugin.json_and_toml import parse_json
 from passpilot.plugin.module import Module
 from passpilot.training.tuning.decision_file import CallKey, word_kind
 from passpilot.training.tuning.parts import PARTS
@@ -129,6 +132,41 @@ class Unit:
             if not function.is_declaration and word_kind(word) not in map(word_kind, words):
                 found[function.name] = (*words, word)
         return found
+
+    def digest(self) -> bytes:
+        """A hash of all that compilations have in common."""
+        settings = tuple(getattr(self, setting.name) for setting in fields(self)[1:])
+        return hashlib.sha256(self.module.bitcode() + repr(settings).encode()).digest()
+
+    def key(self, choice: UnitChoice) -> str:
+        """The text of a choice in the names of kept results."""
+        inline, functions = sorted(choice.inline.items()), sorted(choice.functions.items())
+        return repr((inline, choice.tail, choice.options, functions, choice.policy))
+
+    def packed(self, compiled: Compiled) -> bytes:
+        """A result as a kept file has it: the questions as JSON, and behind them the object."""
+        text = json.dumps(
+            {
+                "asked": [[*call, *asked] for call, asked in compiled.asked.items()],
+                "inline": [[*call, inlined] for call, inlined in compiled.choice.inline.items()],
+                "seconds": compiled.seconds,
+                "parts": compiled.parts,
+            }
+        ).encode()
+        return len(text).to_bytes(8, "little") + text + compiled.code
+
+    def unpacked(self, data: bytes, path: str, choice: UnitChoice) -> Compiled:
+        """The result in a kept file."""
+        size = int.from_bytes(data[:8], "little")
+        table: Any = parse_json(data[8 : 8 + size], path)
+        asked = {CallKey(*row[:3]): Asked(*row[3:]) for row in table["asked"]}
+        inline = {CallKey(*row[:3]): row[3] for row in table["inline"]}
+        decided = UnitChoice(inline, choice.tail, choice.options, choice.functions)
+        return Compiled(data[8 + size :], asked, decided, float(table["seconds"]), table["parts"])
+
+    def warm_up(self) -> None:
+        """Let child processes find imports and tables of LLVM made."""
+        warm_up(self.rewards)
 
     def compile(self, choice: UnitChoice) -> Compiled:
         """Compile in this process, which should end afterwards: LLVM's options stay set."""

@@ -90,6 +90,7 @@ def test_features_of_a_matmul() -> None:
         "extents": [64, 32, 48] + [0] * 9,
         "dynamic": [0] * 12,
         "reductions": [0, 0, 1] + [0] * 9,
+        "planned": [0],
         "sizes": [16] + [0] * 11,
         "inputs": [2],
         "outputs": [1],
