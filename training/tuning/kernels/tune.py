@@ -128,7 +128,7 @@ def kernel_result(study: KernelSearch) -> KernelResult:
         study.curve,
         0,
         _table(study, script),
-        study.summary(),
+        runs=study.summary(),
         plan=plan,
         script=script,
         flops=kernel.flops,
