@@ -58,6 +58,7 @@ CHECKS: Final = (
     Check("policies.unwind", ("Oz", "faults", "cjson", "yajl")),
     Check("policies.unwind", ("Oz", "shared", "cjson", "yajl")),
     Check("policies.throws"),
+    Check("policies.ladder", hours=True),
     Check("policies.best_of", hours=True),
     Check("training.workers", hours=True),
 )

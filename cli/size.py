@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
         _ladder(files, tables, raw, values)
         return 0
     if given := next((name for name, value in values.items() if value and name != "reward"), None):
-        raise UsageError(f"size: --{given}: expected --ladder beside it")
+        raise UsageError(f"size: {'-o' if given == 'output' else f'--{given}'}: expected --ladder beside it")
     _show(files, tables, raw)
     return 0
 

@@ -23,8 +23,8 @@ FUZZED: Final = {
     "commands of builds": "compile commands|response file|linker parameters",
     "checkpoints": "checkpoint|network",
     "shards": "shard",
-    "results": "evaluation|costs|report of an evaluation|report of a search|report of costs|"
-    "report of decisions",
+    "results": "evaluation|costs|report of an evaluation|report of a search|report of a ladder|"
+    "report of costs|report of decisions",
     "caches": "kept by a search|kept by an evaluation",
     "decision logs": "log|log show|replay|vocabulary",
     "answers": "welcome|json|protobuf|bitstream|MLGO header|MLGO context",

@@ -278,6 +278,15 @@ RESULT: Final = {"format": "passpilot eval 2", "contenders": CONTENDERS, "baseli
      "functions": {"names": ["f"], "sizes": {"c": [1]}, "rest": {"c": 2}}}]}  # fmt: skip
 TUNED: Final = {"curve": [[0, 1, 10], [1, 2, 9]], "start": 10, "text": 9, "units": ["a", {"name": "b"}],
                 "functions": {"before": {"f": 3}, "after": {"f": 2}}}  # fmt: skip
+LADDER: Final = {
+    **dict.fromkeys(("program", "compiler", "allow", "flags"), "p"),
+    "format": "passpilot ladder 1",
+    "reward": "xz",
+    **dict.fromkeys(("start", "end"), dict.fromkeys(("allocated", "text", "stripped", "xz"), 9)),
+    "rows": [
+        {**dict.fromkeys(("lever", "rung", "flags", "loses", "group", "note"), ""), "is_taken": False},
+    ],
+}
 COSTS: Final = {
     "module": "m",
     "triple": "t",
@@ -459,6 +468,7 @@ READERS: Final[dict[str, tuple[bytes, Reader]]] = {
     "evaluation": (json.dumps(RESULT).encode(), placed("e.json", evaluation)),
     "report of an evaluation": (json.dumps(RESULT).encode(), reported),
     "report of a search": (json.dumps(TUNED).encode(), reported),
+    "report of a ladder": (json.dumps(LADDER).encode(), reported),
     "report of costs": (json.dumps(COSTS).encode(), reported),
     "report of decisions": (DECISIONS, reported),
     "costs": (json.dumps(COSTS).encode(), placed("r.json", read_report)),

@@ -28,9 +28,13 @@ class LadderSizes:
     """What a build was measured to be; sizes in bytes."""
 
     allocated: int
+    """What is loaded."""
     text: int
+    """Machine code."""
     stripped: int
+    """The file without symbols."""
     xz: int
+    """That file, compressed."""
     seconds: float = 0.0
     """The processor time of compiling and linking."""
     instructions: int | None = None
@@ -46,14 +50,17 @@ class LadderRow:
     """One lever, as it was measured."""
 
     lever: str
+    """Its name."""
     rung: str
     """Levers of one rung are alternatives."""
     flags: str
     """Its flags for `passpilot cc`."""
     loses: str
+    """What is lost, in one clause; empty if nothing is."""
     group: str
     """What `--allow` must name; empty if nothing."""
     is_taken: bool
+    """Whether it is a part of the result."""
     note: str
     """Why it is not taken."""
     alone: LadderSizes | None = None
@@ -78,6 +85,7 @@ class LadderResult:
         end: the build with all levers that are taken.
         flags: these levers, for `passpilot cc`.
         decisions: the path of the decision file; empty without one.
+        format: the kind of the JSON.
     """
 
     program: str
@@ -143,7 +151,7 @@ class Ladder:
         kept: a file for what is measured, from which the same search goes on; empty for none.
         step: called before each build with the number of builds so far and the lever's name.
         seen: called with each row.
-        counts: whether the instructions of the program's runs are counted, with those below and on top.
+        brief: whether no lever is measured alone, and no instructions are counted.
     """
 
     build: ProgramBuild
@@ -153,7 +161,7 @@ class Ladder:
     kept: str = ""
     step: Callable[[int, str], object] = lambda count, name: None  # noqa: ARG005
     seen: Callable[[LadderRow], object] = lambda row: None  # noqa: ARG005
-    counts: bool = True
+    brief: bool = False
     _measured: dict[str, LadderSizes] = field(init=False, default_factory=dict)
     _builds: int = field(init=False, default=0)
 
@@ -215,7 +223,8 @@ class Ladder:
             return LadderRow(*known, False, refusal)
         try:
             on_top = self._measure(on.with_lever(lever), lever.name)
-            alone = self._measure(LeverSet((lever,)), f"{lever.name} alone", runs=False)
+            one, what = LeverSet((lever,)), f"{lever.name} alone"
+            alone = None if self.brief else self._measure(one, what, runs=False)
         except CompilationError as error:
             return LadderRow(*known, False, f"fails: {' '.join(str(error).split())}")
         note = self._refused(lever, on_top, below)
@@ -240,7 +249,7 @@ class Ladder:
         self._builds += 1
         built = self.build.build(levers)
         sizes = file_sizes(built.path, self.build.commands)
-        count = self.build.instructions(built.path) if self.counts and runs else None
+        count = self.build.instructions(built.path) if runs and not self.brief else None
         found = LadderSizes(*sizes, round(built.seconds, 3), count)
         if keep:
             self._measured[key] = found

@@ -42,9 +42,13 @@ class LadderStep:
     """Where a ladder is: what is built now, or the row that has become known."""
 
     program: str
+    """The program's name."""
     lever: str
+    """The name of the lever."""
     builds: int
+    """The builds so far."""
     row: LadderRow | None = None
+    """What is known of the lever; None while it is built."""
 
 
 def ladder(
@@ -56,6 +60,7 @@ def ladder(
     allow: Sequence[str] = (),
     reward: str = "allocated",
     run: Sequence[str] = (),
+    brief: bool = False,
     search: Mapping[str, object] | None = None,
     output: str = "",
     jobs: int = 0,
@@ -72,6 +77,7 @@ def ladder(
         allow: groups or names of levers that lose something, ``all`` for all but hardening.
         reward: ``allocated``, ``text``, ``file`` or ``compressed``.
         run: commands whose instructions are counted, such as ``{} FILE``; the recorded runs by default.
+        brief: measure no lever alone, and count no instructions, which takes half of the time.
         search: arguments of `tune` that search decisions on top; None takes those in the corpus's folder.
         output: a folder for tables, pictures and decision files.
         jobs: compilations at once; as many as processors by default.
@@ -96,7 +102,7 @@ def ladder(
             os.mkdir(made)
             each = replace(each, runs=tuple(runs) or each.runs)
             work = ProgramBuild(whole, each, made, jobs or len(os.sched_getaffinity(0)))
-            climb = _Climb(work, output or folder, search, output)
+            climb = _Climb(work, output or folder, search, output, brief)
             result = climb.run(allowed, REWARDS[reward], step)
             if output:
                 write_ladder(result, output)
@@ -139,12 +145,14 @@ class _Climb:
         folder: where a decision file may be.
         search: arguments of `tune`; None for no search.
         output: where files are written; empty for nowhere.
+        brief: whether levers are not measured alone, and no instructions are counted.
     """
 
     build: ProgramBuild
     folder: str
     search: Mapping[str, object] | None
     output: str
+    brief: bool
 
     def run(self, allowed: Allowed, reward: str, step: Callable[[LadderStep], object]) -> LadderResult:
         name = self.build.program.name
@@ -161,6 +169,7 @@ class _Climb:
             os.path.join(self.output, f"{name}{SUFFIX}.search") if self.output else "",
             lambda builds, lever: step(LadderStep(name, lever, builds)),
             lambda row: step(LadderStep(name, row.lever, -1, row)),
+            self.brief,
         )
         return climb.run(compiler=self.build.corpus.facts.compiler)
 

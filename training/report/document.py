@@ -39,6 +39,7 @@ SCRIPTS: Final = (
     "decisions.js",
     "compared.js",
     "evaluation.js",
+    "ladder.js",
     "sections.js",
     "main.js",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import chain
 from typing import Final, cast
 
@@ -12,8 +13,10 @@ from passpilot.features.log.reader import read_log
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import files_below, read_regular
-from passpilot.plugin.json_and_toml import parse_json
+from passpilot.plugin.json_and_toml import parse_json, typed_record
 from passpilot.training.evaluation.results import FORMAT, check_result
+from passpilot.training.ladder.ladder import FORMAT as LADDER
+from passpilot.training.ladder.ladder import LadderResult
 from passpilot.training.report.document import page
 from passpilot.training.report.logs import LoggedRun, PageRun, Strings, add_log
 from passpilot.training.report.names import demangled
@@ -42,6 +45,7 @@ class Report:
         self._tunes: list[Json] = []
         self._sizes: list[Json] = []
         self._costs: list[Json] = []
+        self._ladders: list[LadderResult] = []
 
     def add(self, path: str) -> None:
         """Add a file, or a folder of logs.
@@ -70,7 +74,7 @@ class Report:
             raise InputError(f"report {path}: expected {_KINDS}, got: {error.strerror}") from error
 
     def add_result(self, name: str, raw: Json) -> None:
-        """Add a result: of `passpilot tune`, `passpilot eval` or `passpilot llc --report`.
+        """Add a result: of `passpilot tune`, also of --ladder, `passpilot eval` or `passpilot llc --report`.
 
         Raises:
             InputError: it is none of these.
@@ -78,6 +82,8 @@ class Report:
         if raw.get("format") == FORMAT:
             check_result(f"report {name}", raw)
             self._evaluations.append({"name": name, "raw": raw})
+        elif raw.get("format") == LADDER:
+            self._ladders.append(typed_record(raw, LadderResult, f"report {name}"))
         elif "curve" in raw:
             self._tunes.append(tune_of(name, raw))
             if isinstance(functions := raw.get("functions"), dict):
@@ -135,6 +141,7 @@ class Report:
             "tunes": self._searches(),
             "sizes": self._sizes,
             "costs": self._costs,
+            "ladders": [asdict(each) for each in self._ladders],
         }
 
     def _function_names(self) -> Iterator[str]:
@@ -154,6 +161,7 @@ class Report:
             "Decisions": [*self._logged, *self._decided],
             "Sizes": self._sizes,
             "Register allocation": self._costs,
+            "Ladder": self._ladders,
         }
         kind = next((kind for kind, parts in kinds.items() if parts), "")
         if not (kind and self._names):
@@ -171,7 +179,7 @@ class Report:
 _MOST_NAMES: Final = 6
 
 _KINDS: Final = (
-    "a decision log, a decision file, or the JSON of `passpilot tune --result`, `passpilot eval` or "
+    "a decision log, a decision file, or the JSON of `passpilot tune`, `passpilot eval` or "
     "`passpilot llc --report`"
 )
 

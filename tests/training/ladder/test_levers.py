@@ -12,6 +12,7 @@ import pytest
 from passpilot.plugin.errors import CompilationError, UsageError
 from passpilot.training.corpus.layout import CorpusFacts, ProgramRun
 from passpilot.training.file_sizes import FileSizes, file_sizes
+from passpilot.training.ladder.ladder import Ladder, LadderResult
 from passpilot.training.ladder.levers import HARDENING, LEVERS, Allowed, LeverSet
 from passpilot.training.ladder.program_build import ProgramBuild
 from tests.training.ladder.project import make, recorded, write_project
@@ -69,6 +70,29 @@ def test_instructions_of_runs_are_counted_and_their_output_is_compared(build: Pr
     assert len(set(counts)) == 2
     with pytest.raises(CompilationError, match="demo: expected the output with sha256"):
         ran.instructions("/bin/true")
+
+
+def test_a_killed_ladder_goes_on(build: ProgramBuild, tmp_path: Path) -> None:
+    """What was measured is not built again."""
+    built: list[str] = []
+
+    def climb(until: int = 99) -> LadderResult:
+        def step(_: int, lever: str) -> None:
+            if len(built) == until:
+                raise KeyboardInterrupt
+            built.append(lever)
+
+        return Ladder(build, Allowed(), kept=str(tmp_path / "kept"), step=step).run(LEVERS[:3])
+
+    whole = climb()
+    builds, built[:] = len(built), []
+    with pytest.raises(KeyboardInterrupt):
+        climb(until=3)
+    again = climb()
+    assert len(built) == builds
+    sizes = [[row.on_top and row.on_top.allocated for row in each.rows] for each in (whole, again)]
+    assert sizes[0] == sizes[1]
+    assert not (tmp_path / "kept").exists()
 
 
 def test_a_lever_that_changes_nothing_is_refused(build: ProgramBuild) -> None:

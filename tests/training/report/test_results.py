@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from passpilot.plugin.errors import InputError
+from passpilot.training.ladder.ladder import LadderResult, LadderRow, LadderSizes
 from passpilot.training.report.inputs import Report
 from passpilot.training.tuning.decision_file import CallKey, UnitDecisions, write_decisions
 from tests.training.report.test_report import MANY, column, data_of, reported
+from tests.training.report.test_scripts import node
 
 SEARCH: Final = {"curve": [[1, 0.5, 90]], "start": 100, "text": 90}
 MANGLED: Final = "_ZN1a1bEv"
@@ -155,3 +158,21 @@ def test_searches_come_before_decision_files(tmp_path: Path) -> None:
     data = reported(tmp_path / "p.decisions", tmp_path / "p.json")
     assert [each["name"] for each in data["tunes"]] == ["p.json", "p.decisions"]
     assert [len(each["units"]) for each in data["tunes"]] == [2, 1]
+
+
+def test_a_ladder() -> None:
+    """The levers as they were measured; a page is drawn of them, and damaged ones are refused."""
+    sizes = LadderSizes(100, 60, 120, 50, 1.5)
+    row = LadderRow("lto-full", "lto", "-flto=full", "a", "lto", True, "", sizes, sizes, sizes)
+    result = LadderResult("p", "clang", "allocated", "lto", sizes, (row,), sizes, "-flto=full")
+    raw = asdict(result)
+    (ladder,) = shown(r=raw)["ladders"]
+    assert ladder == json.loads(json.dumps(raw))
+    lower = {**raw, "rows": [{**raw["rows"][0], "on_top": {**asdict(sizes), "allocated": 80}}]}
+    rungs = node(f"rungsOf({json.dumps(lower)})")
+    assert rungs == [{"name": "lto-full", "before": 1, "after": 0.8, "hue": "var(--bad)"}]
+    assert node(f"verdictOf({json.dumps({**asdict(row), 'is_taken': False, 'note': '--allow=lto'})})") == (
+        "--allow=lto: a"
+    )
+    with pytest.raises(InputError, match="report r: rows"):
+        shown(r={**raw, "rows": 3})

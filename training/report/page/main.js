@@ -80,6 +80,9 @@ function Page({ data }) {
       `,
     )}
     ${several && html`<${EvaluationsSection} evaluations=${evaluations} />`}
+    ${data.ladders.map(
+      (ladder, at) => html`<${LadderSection} id="ladder${at || ""}" ladder=${ladder} />`,
+    )}
     <${BytesSection} data=${data} shown=${shown} />
     <${SearchSection} data=${data} />
     <${UnitsSection} data=${data} />
