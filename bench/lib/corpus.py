@@ -62,9 +62,9 @@ def checked(results: Iterable[T | Exception]) -> list[T]:
     return values
 
 
-def exported(name: str, level: str, folder: Path) -> Corpus:
+def exported(name: str, level: str, folder: Path, reference: str = "R1") -> Corpus:
     """A program as a corpus of `passpilot corpus`; the process ends if a unit cannot be compiled."""
-    if problems := export(folder, [name], level, sections=True):
+    if problems := export(folder, [name], level, reference=reference):
         sys.exit("\n".join(problems))
     return Corpus.read(folder)
 

@@ -3,6 +3,7 @@
 
     python -m tests.corpus.export DIR                      all programs at Oz
     python -m tests.corpus.export DIR --level O2 lua zstd  two of them
+    python -m tests.corpus.export DIR --reference=R2 lua   as a build for link-time optimization has them
 
 A program's own units are a library, and those of its driver are objects; a program without a driver has
 objects alone.
@@ -13,9 +14,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from passpilot.plugin.errors import Error
+from passpilot.plugin.module import Module
 from passpilot.training.corpus.builder import CorpusDraft, UnitDraft, build_corpus
 from passpilot.training.corpus.front_end import FrontEnd
 from passpilot.training.corpus.layout import CorpusProgram, ProgramRun, UnitOrigin
@@ -23,19 +26,26 @@ from tests.corpus.build import FIXED_CLOCK, bindir, build
 from tests.corpus.programs import LEVELS, Program, all_programs, programs
 
 SECTIONS = ("-ffunction-sections", "-fdata-sections")
+NO_TABLES = "-fno-asynchronous-unwind-tables"
+REFERENCES = {
+    "": ((), ()),
+    "R1": (SECTIONS, ()),
+    "R2": ((*SECTIONS, NO_TABLES), ("-Wl,-z,pack-relative-relocs",)),
+}
+"""The flags of docs/evaluation.md for compilations and for links."""
 
 
-def export(folder: Path, names: list[str], level: str, *, sections: bool = False) -> list[str]:
-    """Write a corpus; returns the problems met.
+def export(folder: Path, names: list[str], level: str, *, reference: str = "") -> list[str]:
+    """Write a corpus with the flags of one of `REFERENCES`; returns the problems met.
 
     Raises:
         Error: the folder is there already, or cannot be written.
     """
     problems = build(names)
     chosen = [all_programs()[name] for name in names]
-    flags = SECTIONS if sections else ()
+    flags, linking = REFERENCES[reference]
     units = [_unit(each, source, level, flags) for each in chosen for source in each.sources()]
-    draft = CorpusDraft(units, [_program(each) for each in chosen])
+    draft = CorpusDraft(units, [_program(each, linking) for each in chosen])
     return [*problems, *build_corpus(str(folder), draft).problems]
 
 
@@ -60,10 +70,20 @@ def _unit(program: Program, source: str, level: str, flags: tuple[str, ...]) -> 
         directory=str(program.source),
     )
     bitcode = program.unit(source, level)
-    return UnitDraft(f"{program.name}/{source}", bitcode.read_bytes, lambda _: job.recorded, origin)
+    read = partial(_without_tables, bitcode) if NO_TABLES in flags else bitcode.read_bytes
+    return UnitDraft(f"{program.name}/{source}", read, lambda _: job.recorded, origin)
 
 
-def _program(program: Program) -> CorpusProgram:
+def _without_tables(bitcode: Path) -> bytes:
+    """The module as clang's front end makes it with `NO_TABLES`."""
+    module = Module.read(bitcode)
+    for function in module.functions:
+        if "uwtable" in function.attributes:
+            function.remove_attribute("uwtable")
+    return module.bitcode()
+
+
+def _program(program: Program, linking: tuple[str, ...]) -> CorpusProgram:
     drivers = {f"_driver/{source}" for source in program.driver.sources}
     own = [f"{program.name}/{each}" for each in program.sources() if each not in drivers]
     driving = [f"{program.name}/{each}" for each in program.sources() if each in drivers]
@@ -74,7 +94,7 @@ def _program(program: Program) -> CorpusProgram:
         "c++" if program.lang == "c++" else "cc",
         tuple(driving or own),
         (tuple(own),) if driving else (),
-        arguments=program.libs,
+        arguments=(*program.libs, *linking),
         runs=(ProgramRun(arguments, str(program.source), program.driver.stdout_sha256),),
         directory=str(program.source),
     )
@@ -86,12 +106,14 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="the folder to make")
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="among " + ", ".join(all_programs()))
     parser.add_argument("--level", choices=LEVELS, default="Oz")
-    parser.add_argument("--sections", action="store_true", help="a section for every function and variable")
+    parser.add_argument("--reference", choices=REFERENCES, default="", help="flags of docs/evaluation.md")
     args = parser.parse_args()
     if unknown := [name for name in args.programs if name not in all_programs()]:
         parser.error(f"unknown program {unknown[0]!r}")
     try:
-        problems = export(args.folder, args.programs or list(programs()), args.level, sections=args.sections)
+        problems = export(
+            args.folder, args.programs or list(programs()), args.level, reference=args.reference
+        )
     except Error as error:
         problems = [str(error)]
     for problem in problems:

@@ -38,7 +38,7 @@ rounds = 60
 @pytest.mark.soak
 def test_a_policy_for_lua_takes_less_than_fifteen_minutes(tmp_path: Path) -> None:
     before = used()
-    assert not export(tmp_path / "corpus", ["lua"], "Oz", sections=True)
+    assert not export(tmp_path / "corpus", ["lua"], "Oz", reference="R1")
 
     def done(*arguments: str) -> Done:
         made = passpilot(*arguments, cwd=tmp_path, timeout=3600)

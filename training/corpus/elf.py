@@ -20,6 +20,15 @@ _EXECUTABLE: Final = 0x4
 """SHF_EXECINSTR of a section's flags."""
 
 
+_OTHERS: Final = (b"\0asm", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\x64\x86", b"\x4c\x01", b"\x64\xaa")
+"""How objects of wasm, Mach-O and COFF begin."""
+
+
+def is_object(data: bytes) -> bool:
+    """Whether these are the bytes of an object for a linker, of machine code."""
+    return elf_type(data) == RELOCATABLE or data.startswith(_OTHERS)
+
+
 def elf_type(data: bytes) -> int:
     """The e_type of an ELF file; 0 for other files."""
     if data[:4] != b"\x7fELF" or len(data) < 18:

@@ -240,7 +240,7 @@ class ProgramEvaluation:
         kept = tuple(word for word in self._program.arguments if word not in _STRIPPING)
         program = replace(self._program, arguments=kept)
         linker = self._compiler.toolchain.linkers["c++" if "+" in program.compiler else "c"]
-        more = ("-fuse-ld=lld", *small_link(kept, self._units[0].triple), "-o", output)
+        more = ("-fuse-ld=lld", *small_link(kept), "-o", output)
         lto = self._compiler.link_flags(way) if self._plan.lto else []
         words = [linker, *lto, *link_words(program, more, paths.__getitem__)]
         try:

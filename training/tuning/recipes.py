@@ -40,25 +40,23 @@ TAILS: Final = (
 )
 """Pipelines that made some programs smaller behind default<Oz>."""
 
-UNWOUND: Final = ("unwind=faults",)
-"""Unwind tables that are exact where a program can stop."""
-PLACED: Final = (*UNWOUND, "apply-ext-tsp-for-size", "disable-machine-licm")
-"""With blocks placed for size; code generation leaves invariant code in loops."""
-OUTLINED: Final = ("enable-machine-outliner=always", "enable-linkonceodr-outlining")
+PLACED: Final = ("apply-ext-tsp-for-size", "disable-machine-licm")
+"""Blocks are placed for size; code generation leaves invariant code in loops."""
+
+UNWIND: Final = "unwind="
+"""How the option about unwind tables begins."""
+
+OUTLINED: Final = (*PLACED, "enable-machine-outliner=always", "enable-linkonceodr-outlining")
 
 OPTIONS: Final = (
-    PLACED,
-    (*PLACED, *OUTLINED, "disable-lsr", "tail-merge-size=2", "optsize-jump-table-density=10"),
-    (*PLACED, *OUTLINED),
+    (*OUTLINED, "disable-lsr", "tail-merge-size=2", "optsize-jump-table-density=10"),
+    OUTLINED,
     (*PLACED, "disable-lsr", "tail-merge-size=2"),
     (*PLACED, "optsize-jump-table-density=40"),
     (*PLACED, "enable-machine-outliner=optimistic-pgo"),
-    UNWOUND,
+    (),
 )
 """Options of code generation that made some programs smaller; those that helped most come first."""
-
-SHARED: Final = "unwind=shared"
-"""In place of `UNWOUND` where one module is the whole program."""
 
 EVICTION: Final = (
     ("greedy-reverse-local-assignment",),

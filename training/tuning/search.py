@@ -27,12 +27,12 @@ from passpilot.training.tuning.influence import component_sizes, components, dis
 from passpilot.training.tuning.recipes import (
     EVICTION,
     OPTIONS,
+    PLACED,
     POLICIES,
-    SHARED,
     SIZE_LEVELS,
     TAILS,
     UNROLLING,
-    UNWOUND,
+    UNWIND,
 )
 from passpilot.training.tuning.study import Outcome, Study
 
@@ -47,7 +47,7 @@ MORE_LEVERS: Final = ("size", "unroll", "eviction")
 """What can be searched, too: the size level and unrolling of functions, and options of the allocator."""
 
 FIRST: Final = 2
-"""So many options and pipelines are tried before the others, those that suit most units."""
+"""So many pipelines are tried before the others, those that suit most units."""
 
 STEPS: Final = 4
 """Steps of flips between two measurements of the whole."""
@@ -60,6 +60,10 @@ class Known:
     choice: UnitChoice
     unchanged: frozenset[str]
     """The functions whose decisions need no new search."""
+
+
+def _about_tables(choice: UnitChoice) -> list[str]:
+    return [option for option in choice.options if option.startswith(UNWIND)]
 
 
 @dataclass
@@ -80,14 +84,15 @@ class Search(Study):
     def search(self) -> None:
         self._random = random.Random(self.seed)
         phases: list[tuple[str, Callable[[], None]]] = [
-            ("options", partial(self._options, OPTIONS[:FIRST])),
+            ("options", self._tables),
+            ("options", partial(self._options, OPTIONS[:1])),
             ("pipeline", partial(self._tails, TAILS[:FIRST])),
             ("inline", self._starts),
             ("size", partial(self._functions, SIZE_LEVELS)),
             ("unroll", partial(self._functions, UNROLLING)),
             ("eviction", partial(self._more_options, EVICTION)),
             ("inline", self._round),
-            ("options", partial(self._options, OPTIONS[FIRST:])),
+            ("options", partial(self._options, OPTIONS[1:])),
             ("pipeline", partial(self._tails, TAILS[FIRST:])),
             ("inline", self._rounds),
         ]
@@ -163,13 +168,22 @@ class Search(Study):
         self._per_unit([self.everywhere(tail=tail) for tail in tails])
 
     def _options(self, options: Sequence[tuple[str, ...]]) -> None:
-        """Give every unit the options of code generation that suit it."""
-        whole = all(unit.is_program for unit in self.units)
+        """Give every unit the options of code generation that suit it, beside those about unwind tables."""
         self._per_unit(
             [
-                self.everywhere(options=tuple(SHARED if whole and word in UNWOUND else word for word in some))
+                {
+                    number: replace(best.choice, options=(*_about_tables(best.choice), *some))
+                    for number, best in enumerate(self.best.units)
+                }
                 for some in options
             ]
+        )
+
+    def _tables(self) -> None:
+        """Give every unit the unwind tables that suit it."""
+        modes = (["shared"], ["faults"]) if all(unit.has_tables for unit in self.units) else ([],)
+        self._per_unit(
+            [self.everywhere(options=(*(f"{UNWIND}{mode}" for mode in some), *PLACED)) for some in modes]
         )
 
     def _more_options(self, options: Sequence[tuple[str, ...]]) -> None:

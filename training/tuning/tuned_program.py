@@ -84,7 +84,7 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str, reward
             )
         return numbers[name]
 
-    small = small_link(program.arguments, corpus.units[program.modules[0]].triple)
+    small = small_link(program.arguments)
     command = [link_driver(program), *link_words(program, small, number)]
     linked = LinkedSizes(command, program.directory or str(corpus.folder))
     return linked_units(program, units, linked, reward, small)
@@ -120,15 +120,22 @@ _SMALL: Final = {
 """By kind of file: what the build's own flag has in it, and ours."""
 
 
-def small_link(arguments: Sequence[str], triple: str = "") -> list[str]:
+def file_kind(arguments: Sequence[str]) -> str:
+    """The kind of file that a link makes, by its target."""
+    target = next((word for word in arguments if word.startswith(("--target=", "-target="))), "")
+    if "-target" in arguments[:-1]:
+        target = arguments[arguments.index("-target") + 1]
+    return next((kind for part, kind in _KINDS.items() if part in target), "elf")
+
+
+def small_link(arguments: Sequence[str]) -> list[str]:
     """The linker's flags that drop what is not used, and fold functions that are the same.
 
     Those that the build itself names are the build's own.
     """
-    kind = next((kind for word, kind in _KINDS.items() if word in triple), "elf")
     return [
         f"-Wl,{flag}"
-        for part, flag in _SMALL[kind].items()
+        for part, flag in _SMALL[file_kind(arguments)].items()
         if not any(part in word for word in arguments if word.startswith("-Wl,"))
     ]
 
@@ -144,6 +151,6 @@ def link_words(program: CorpusProgram, more: Sequence[str], place: Callable[[str
     words: list[str | Word] = [place(name) for name in program.objects]
     for library in program.libraries:
         words += ["-Wl,--start-lib", *map(place, library), "-Wl,--end-lib"]
-    wasm = any(word.startswith("--target=wasm") for word in program.arguments)
-    own = [] if wasm else ["-Wl,--no-dependent-libraries"]
-    return [*words, *program.foreign, *program.arguments, *own, *more]
+    # no other file than those of the command: objects for ELF may name libraries
+    alone = ["-Wl,--no-dependent-libraries"] if file_kind(program.arguments) == "elf" else []
+    return [*words, *program.foreign, *program.arguments, *alone, *more]

@@ -113,6 +113,13 @@ class Unit:
         return self.pipeline.startswith("lto<")
 
     @property
+    def has_tables(self) -> bool:
+        """Whether the target has unwind tables that can be smaller; others warn."""
+        machine, _, system = self.module.triple.partition("-")
+        is_elf = not any(name in system for name in ("windows", "darwin", "macos", "ios", "uefi", "win32"))
+        return is_elf and machine.startswith(("x86_64", "i386", "i486", "i586", "i686", "aarch64", "riscv"))
+
+    @property
     def visible(self) -> frozenset[str]:
         """The functions that other modules can see."""
         functions = self.module.functions

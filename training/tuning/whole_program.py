@@ -17,6 +17,7 @@ from passpilot.training.tuning.reward import RewardText
 from passpilot.training.tuning.sizes import LinkedSizes, run_compiler
 from passpilot.training.tuning.tuned_program import (
     TunedProgram,
+    file_kind,
     link_driver,
     link_words,
     linked_units,
@@ -53,7 +54,8 @@ def merged_program(corpus: Corpus, program: CorpusProgram, reward: RewardText, j
         image = os.path.join(scratch, "image")
         words = link_words(program, [], lambda name: paths[name])
         link = [link_driver(program), "-fuse-ld=lld", "-flto", f"-{levels.pop()}", *words]
-        run_compiler([*link, f"-Wl,--save-temps={STAGE}", "-o", image], folder, "the program to link")
+        stages = f"--save-temps={STAGE}" if file_kind(program.arguments) == "elf" else "--save-temps"
+        run_compiler([*link, f"-Wl,{stages}", "-o", image], folder, "the program to link")
         merged = f"{image}.0.2.{STAGE}.bc"
         if not os.path.exists(merged):
             raise InputError(f"tune: expected a module of lld's for {program.name}, got none; it has no code")
@@ -61,7 +63,7 @@ def merged_program(corpus: Corpus, program: CorpusProgram, reward: RewardText, j
     model = "pic" if any(unit.relocation_model == "pic" for unit in units) else "static"
     # clang gives lld no level, and lld's is O2; functions have the attributes of theirs.
     unit = Unit(module, "lto<O2>", model, sections=True, rewards=reward.parts)
-    small = small_link(program.arguments, module.triple)
+    small = small_link(program.arguments)
     merged_link = link_words(replace(program, objects=(STAGE,), libraries=()), small, lambda _: 0)
     command: list[str | int] = [link_driver(program), *merged_link]
     return linked_units(program, [unit], LinkedSizes(command, folder), reward, small)
@@ -72,5 +74,6 @@ def _prepare(unit: CorpusUnit, output: str) -> None:
     position = "-fPIE" if unit.relocation_model == "pic" else "-fno-pie"
     sections = ("-ffunction-sections", "-fdata-sections")
     flags = (f"-{unit.level}", "-flto", position, *sections, "-w", "-c", "-x", "ir")
-    words = [f"clang-{MAJOR}", *flags, str(unit.bitcode), "-o", output]
+    target = [f"--target={unit.triple}"] if unit.triple else []
+    words = [f"clang-{MAJOR}", *target, *flags, str(unit.bitcode), "-o", output]
     run_compiler(words, None, f"{unit.name} to compile")

@@ -1,145 +1,109 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures what `passpilot tune` gains on the programs of the corpus: linked, summed over objects, and run.
+"""Measures what `passpilot tune` gains on programs of the corpus, beside the policy `@oz`, in all sizes.
 
-Every program is built with clang-22 -Oz, with -Oz and the machine outliner, and with `passpilot cc -Oz` and
-the decisions of a search, for which a unit has --budget seconds, or --compiles compilations; all three are
-linked by lld with --gc-sections. Then it is built for link-time optimization, by clang and with the decisions
-of `tune --lto` and the same effort. Its objects are summed with the decisions of `tune --reward=object`; with
---objects this is all that is measured, of programs that are there. The outputs of the drivers must be what is
-recorded. Prints a table, and writes bench/results/tune.json after each program. Programs that are there with
-the same effort, or after more compilations, are not measured again, so that the whole corpus can be measured
-in parts. --keep names a folder for the decision files. Fails if a program is larger, or if a geometric mean
-is above its limit: 0.94 for linked programs relative to -Oz, 0.96 relative to -Oz with the outliner, 0.92 for
-the sums of objects.
+Against R1 of docs/evaluation.md, units are searched with --compiles compilations each; against R2, the whole
+program is searched with --lto compilations. `passpilot eval` builds -Oz, `@oz` and the decisions with the
+same flags, runs the programs, which must print what is recorded, and counts the instructions of their runs.
+Writes bench/results/tune.json after each program; programs that are there are not measured again, so that
+the corpus can be measured in parts. --part names parts of the corpus. --keep names a folder for the decision
+files. Fails if a program is larger than -Oz, or if the geometric mean of the loaded bytes is above its limit:
+0.905 against R1, 0.94 against R2, and 0.02 below `@oz` in both.
 """
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
+from statistics import geometric_mean
+from typing import Any, Final
 
-from bench.lib import Bar, command, geometric_means, read, require, show, write
-from bench.lib.corpus import code_size, exported
-from passpilot.training.corpus.layout import Corpus, CorpusProgram
+import passpilot
+from bench.lib import Bar, command, read, require, show, write
+from bench.lib.corpus import exported, part
 from tests.command import PASSPILOT
 from tests.corpus.build import build
-from tests.corpus.programs import all_programs
 
-LIMITS: Final = {"tuned/-Oz": 0.94, "tuned/outliner": 0.96, "objects": 0.92}
-SEARCHES: Final = {"search": (), "search-lto": ("--lto",), "search-object": ("--reward=object",)}
 RECORD: Final = "tune.json"
+LIMITS: Final = {"R1": 0.905, "R2": 0.94}
+BELOW_OZ: Final = 0.02
+SIZES: Final = ("allocated", "text", "stripped", "xz", "instructions")
+TUNED: Final = "decisions:{folder}/{program}.decisions"
 
-Row = dict[str, float]
+Row = dict[str, Any]
 
 
-def show_and_check(record: dict[str, Row]) -> None:
-    """Print the table of the programs that are complete; exits 1 beyond a limit."""
-    rows = {}
-    for name, row in record.items():
-        if "small_objects" not in row:
-            print(f"not complete: {name}", file=sys.stderr)
-            continue
-        rows[name] = {key: row[key] for key in ("units", "oz", "outliner", "tuned")} | {
-            "tuned/-Oz": row["tuned"] / row["oz"],
-            "tuned/outliner": row["tuned"] / row["outliner"],
-            "objects": row["small_objects"] / row["oz_objects"],
-            "LTO": row["lto_tuned"] / row["lto"],
-        }
-    means = geometric_means(rows.values(), (*LIMITS, "LTO"))
-    show("passpilot tune; machine code in bytes", "program", rows, means)
-    worst = {key: max(row[key] for row in rows.values()) for key in ("tuned/-Oz", "LTO")}
-    require(
-        *(Bar(f"{key}, mean", means[key], limit) for key, limit in LIMITS.items()),
-        *(Bar(f"{key}, the largest", value, 1) for key, value in worst.items()),
+def measured(name: str, reference: str, compiles: int, folder: Path) -> Row:
+    """The sizes of one program against one reference, by how it is built."""
+    corpus = exported(name, "Oz", folder / f"{reference}-corpus", reference)
+    lto = reference == "R2"
+    output = folder / reference
+    search: list[str | Path] = [PASSPILOT, "tune", f"--corpus={corpus.folder}", f"--compiles={compiles}"]
+    subprocess.run([*search, *["--lto"] * lto, "-o", output], check=True)
+    decisions = f"decisions:{output / f'{name}.decisions'}"
+    result = passpilot.evaluate(
+        corpus.folder, ["@oz", decisions], baselines=["-Oz"], rounds=0, runs="instructions", lto=lto
     )
+    (program,) = result.programs
+    rows = dict(zip(("-Oz", "@oz", "tune"), program["results"].values(), strict=True))
+    if problems := [text for row in rows.values() for text in row["errors"]]:
+        sys.exit(f"{name}: {problems[0]}")
+    return {how: {size: row[size] for size in SIZES} for how, row in rows.items()}
 
 
-def tuned(corpus: Corpus, effort: tuple[str, int], search: str, folder: Path) -> str:
-    """Search the program of a corpus; the option with its decisions."""
-    command: list[str | Path] = [PASSPILOT, "tune", f"--corpus={corpus.folder}", f"--{effort[0]}={effort[1]}"]
-    subprocess.run([*command, *SEARCHES[search], "-o", folder / search], check=True)
-    return f"--decisions={folder / search / f'{corpus.programs[0].name}.decisions'}"
+def ratio(row: Row, reference: str, how: str, size: str) -> float:
+    sizes = row[reference]
+    return float(sizes[how][size] / sizes["-Oz"][size])
 
 
-def measured(corpus: Corpus, effort: tuple[str, int], folder: Path) -> Row:
-    """Search one program, and build it in all ways."""
-    (program,) = corpus.programs
-    decisions, for_lto = (tuned(corpus, effort, search, folder) for search in ("search", "search-lto"))
-    row: Row = {"units": len(program.modules), effort[0]: effort[1]}
-    for key, compiler in (
-        ("oz", ["clang-22"]),
-        ("outliner", ["clang-22", "-mllvm", "-enable-machine-outliner=always"]),
-        ("tuned", [str(PASSPILOT), "cc", decisions]),
-        ("lto", ["clang-22", "-flto"]),
-        ("lto_tuned", [str(PASSPILOT), "cc", "-flto", for_lto]),
-    ):
-        row[key], row[f"{key}_objects"] = built(corpus, program, compiler, folder / key)
-    return row
-
-
-def measured_objects(corpus: Corpus, effort: tuple[str, int], folder: Path) -> Row:
-    (program,) = corpus.programs
-    decisions = tuned(corpus, effort, "search-object", folder)
-    _, size = built(corpus, program, [str(PASSPILOT), "cc", decisions], folder / "object")
-    return {f"object_{effort[0]}": effort[1], "small_objects": size}
-
-
-def built(corpus: Corpus, program: CorpusProgram, compiler: list[str], folder: Path) -> tuple[int, int]:
-    """The machine code of the linked program, and that of its objects; its runs print what is recorded."""
-    folder.mkdir()
-    objects = {name: folder / f"{number}.o" for number, name in enumerate(program.modules)}
-    flags = ("-Oz", "-c", "-ffunction-sections", "-fdata-sections", "-w", "-x", "ir")
-
-    def compiled(name: str) -> int:
-        unit = corpus.units[name]
-        model = ("-fPIE",) if unit.relocation_model == "pic" else ("-fno-pie",)
-        command: list[str | Path] = [*compiler, *flags, *model, unit.bitcode, "-o", objects[name]]
-        subprocess.run(command, check=True)
-        return 0 if "-flto" in compiler else code_size(objects[name])
-
-    with ThreadPoolExecutor(2) as pool:
-        sizes = list(pool.map(compiled, program.modules))
-    drivers = {"clang-22": "clang++-22", "cc": "c++"} if program.language == "c++" else {}
-    linker = [drivers.get(word, word) for word in (compiler if "-flto" in compiler else ["clang-22"])]
-    words: list[str | Path] = [*linker, "-Oz", "-fuse-ld=lld", "-Wl,--gc-sections"]
-    words += [objects[name] for name in program.objects]
-    for library in program.libraries:
-        words += ["-Wl,--start-lib", *(objects[name] for name in library), "-Wl,--end-lib"]
-    image = folder / "image"
-    words += [*program.foreign, *program.arguments, "-o", image]
-    subprocess.run(words, check=True, cwd=program.directory or None)
-    for run in program.runs:
-        done = subprocess.run([image, *run.arguments], cwd=run.directory, check=True, capture_output=True)
-        if hashlib.sha256(done.stdout).hexdigest() != run.stdout_sha256:
-            sys.exit(f"{image}: expected the recorded output of {program.name}, got another one")
-    return code_size(image), sum(sizes)
+def show_and_check(rows: dict[str, Row]) -> None:
+    """Print the ratios; exits 1 beyond a limit."""
+    bars = []
+    for reference, limit in LIMITS.items():
+        table = {
+            name: {
+                f"{how} {size}": ratio(row, reference, how, size) for how in ("@oz", "tune") for size in SIZES
+            }
+            for name, row in rows.items()
+        }
+        means = {
+            key: geometric_mean(row[key] for row in table.values()) for key in next(iter(table.values()))
+        }
+        show(f"against {reference}", "program", table, means)
+        tuned, oz = means["tune allocated"], means["@oz allocated"]
+        worst = max(row["tune allocated"] for row in table.values())
+        bars += [
+            Bar(f"tune against {reference}, mean", tuned, limit),
+            Bar(f"tune against {reference}, the largest", worst, 1),
+            Bar(f"tune against {reference}", tuned, oz - BELOW_OZ, "@oz, less 0.02"),
+        ]
+    require(*bars)
 
 
 @command
-def main(*programs: str, budget: int = 60, compiles: int = 0, keep: str = "", objects: bool = False) -> None:
-    effort = ("compiles", compiles) if compiles else ("budget", budget)
+def main(
+    *programs: str, parts: str = "validation", compiles: int = 16, lto: int = 40, keep: str = ""
+) -> None:
     rows: dict[str, Row] = read(RECORD, {})
-    for name in programs or all_programs():
-        done = rows.get(name, {}).get(f"object_{effort[0]}" if objects else effort[0], 0)
-        if done >= effort[1] or (objects and name not in rows):
+    chosen = programs or part(*parts.split(","))
+    for name in chosen:
+        if rows.get(name, {}).get("compiles", 0) >= compiles:
             continue
         if problems := build([name]):
             print(f"{name} is left out: {problems[0]}", file=sys.stderr)
             continue
         with tempfile.TemporaryDirectory() as folder:
-            corpus = exported(name, "Oz", Path(folder, "corpus"))
-            row = rows[name] if objects else measured(corpus, effort, Path(folder))
-            rows[name] = row | measured_objects(corpus, effort, Path(folder))
-            write(RECORD, dict(sorted(rows.items())))
-            for path in Path(folder).glob("search*/*.decisions") if keep else ():
+            rows[name] = {"compiles": compiles, "lto": lto} | {
+                reference: measured(name, reference, count, Path(folder))
+                for reference, count in (("R1", compiles), ("R2", lto))
+            }
+            for path in Path(folder).glob("R?/*.decisions") if keep else ():
                 kept = Path(keep, path.parent.name)
                 kept.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, kept)
-        print(f"{name}: linked {rows[name]['tuned'] / rows[name]['oz']:.4f}", flush=True)
-    show_and_check(rows)
+        write(RECORD, dict(sorted(rows.items())))
+        found = {reference: ratio(rows[name], reference, "tune", "allocated") for reference in LIMITS}
+        print(name, *(f"{reference} {value:.3f}" for reference, value in found.items()), flush=True)
+    show_and_check({name: row for name, row in rows.items() if name in chosen})

@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from passpilot.cli.cc.best_of import VARIANTS
-from passpilot.training.rewards import allocated_bytes
+from passpilot.training.rewards import allocated_bytes, code_bytes
 from tests.command import GENEROUS, PASSPILOT, Done, files_in, finished, refused, run, started
 
 BEST: Final = "--best-of=3"
@@ -56,6 +56,22 @@ def test_the_smallest_stays(here: Path) -> None:
         "plain.o",
         "wrong.c",
     ]
+
+
+def test_jump_tables_are_not_free(here: Path) -> None:
+    """A variant whose code is smaller, but not what it loads, is not kept."""
+    cases = "".join(f"  case {i * 8 + i % 3}: return h{i % 3}(x + {i * 7} * K);\n" for i in range(9))
+    heads = "".join(f"int h{i}(int);\n" for i in range(3))
+    body = f"{heads}int NAME(int x) {{\n  switch (x) {{\n{cases}  }}\n  return 0;\n}}\n"
+    (here / "s.c").write_text(
+        "".join(body.replace("NAME", f"f{i}").replace("K", f"{i + 3}") for i in range(6))
+    )
+    flags = ("--target=riscv32-unknown-elf", "-march=rv32imc", "-Oz", "-c", "s.c", "-o")
+    for name, option in (("plain.o", "--stats"), ("recipe.o", "--policy=@oz?recipe=2"), ("best.o", BEST)):
+        assert cc(option, *flags, name, cwd=here).code == 0
+    plain, recipe, best = ((here / f"{name}.o").read_bytes() for name in ("plain", "recipe", "best"))
+    assert code_bytes(recipe) < code_bytes(plain)
+    assert allocated_bytes(recipe) > allocated_bytes(plain) >= allocated_bytes(best)
 
 
 def test_one_variant_is_clangs_own(here: Path) -> None:

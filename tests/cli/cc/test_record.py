@@ -133,6 +133,7 @@ def test_a_link_has_its_parts(here: Path) -> None:
     assert kinds == [
         ("unit", str(here / "a.c")),
         ("archive", str(here / "libb.a")),
+        ("argument", "-Wl,--gc-sections"),
         ("argument", "-Wl,-z"),
         ("argument", "-Wl,now"),
         ("argument", f"-L{here}"),

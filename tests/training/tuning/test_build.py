@@ -203,3 +203,32 @@ def built_lua(folder: Path, command: str) -> str:
         ["bash", "-ec", command], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=True
     )
     return done.stderr
+
+
+WASM: Final = """\
+CC = clang
+prog.wasm: a.o
+\t$(CC) --target=wasm32 -nostdlib -Wl,--no-entry -o $@ a.o
+a.o: a.c
+\t$(CC) --target=wasm32 -Oz -c a.c -o a.o
+"""
+WASM_SOURCE: Final = """\
+static int step(int x, int y) { return x * 31 + y % 7 + (x > y ? x - y : y - x); }
+__attribute__((export_name("work"))) int work(int n) {
+  int s = n;
+  for (int i = 0; i < 100; i++) s = step(s, i) ^ step(i, s);
+  return s;
+}
+__attribute__((export_name("other"))) int other(int n) { return step(n, 3) + step(4, n) + step(n, n); }
+"""
+
+
+@pytest.mark.parametrize("more", [(), ("--lto",)])
+def test_a_program_of_wasm_is_tuned(more: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text(WASM)
+    (tmp_path / "a.c").write_text(WASM_SOURCE)
+    done = passpilot("tune", "--compiles=6", "--jobs=2", *more, "-o", "out", "--", "make", cwd=tmp_path)
+    assert done.code == 0, done.err
+    told = re.search(r"prog\.wasm: allocated (\d+) -> (\d+) bytes .* xz 0\.", done.err)
+    assert told
+    assert allocated_bytes((tmp_path / "prog.wasm").read_bytes()) >= int(told[1]) > int(told[2])

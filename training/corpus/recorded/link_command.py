@@ -54,7 +54,7 @@ COMPILING_STARTS: Final = (
 
 DROPPED: Final = frozenset(
     (
-        *("--gc-sections", "--no-gc-sections", "-s", "-S", "--strip-all", "--strip-debug"),
+        *("-s", "-S", "--strip-all", "--strip-debug"),
         *("--start-group", "--end-group", "-(", "-)", "--start-lib", "--end-lib"),
         *("--whole-archive", "-whole-archive", "--no-whole-archive", "-no-whole-archive"),
         *("--print-map", "-M", "--save-temps"),

@@ -35,7 +35,7 @@ from typing import Final
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.plugin.files import make_folder, read_regular, write_file
 from passpilot.training.corpus.archive import is_archive, read_members
-from passpilot.training.corpus.elf import BITCODE, RELOCATABLE, code_hash, elf_type
+from passpilot.training.corpus.elf import BITCODE, RELOCATABLE, code_hash, elf_type, is_object
 from passpilot.training.corpus.front_end import FrontEnd, FrontEndJob
 from passpilot.training.corpus.recorded.link_command import LinkItem, read_link
 
@@ -153,7 +153,7 @@ def _item(item: LinkItem, sources: set[str]) -> dict[str, object]:
     data = _contents(item.text)
     if is_archive(data):
         return _archive(item.text, data, item)
-    if elf_type(data) == RELOCATABLE or data.startswith(BITCODE):
+    if is_object(data) or data.startswith(BITCODE):
         return {"kind": "object", "path": item.text, **_hashes(data)}
     return {"kind": "other", "path": item.text}
 
