@@ -43,9 +43,6 @@ TAILS: Final = (
 PLACED: Final = ("apply-ext-tsp-for-size", "disable-machine-licm")
 """Blocks are placed for size; code generation leaves invariant code in loops."""
 
-UNWIND: Final = "unwind="
-"""How the option about unwind tables begins."""
-
 OUTLINED: Final = (*PLACED, "enable-machine-outliner=always", "enable-linkonceodr-outlining")
 
 OPTIONS: Final = (

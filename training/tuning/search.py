@@ -32,7 +32,6 @@ from passpilot.training.tuning.recipes import (
     SIZE_LEVELS,
     TAILS,
     UNROLLING,
-    UNWIND,
 )
 from passpilot.training.tuning.study import Outcome, Study
 
@@ -63,7 +62,7 @@ class Known:
 
 
 def _about_tables(choice: UnitChoice) -> list[str]:
-    return [option for option in choice.options if option.startswith(UNWIND)]
+    return [option for option in choice.options if option.startswith("unwind=")]
 
 
 @dataclass
@@ -181,10 +180,8 @@ class Search(Study):
 
     def _tables(self) -> None:
         """Give every unit the unwind tables that suit it."""
-        modes = (["shared"], ["faults"]) if all(unit.has_tables for unit in self.units) else ([],)
-        self._per_unit(
-            [self.everywhere(options=(*(f"{UNWIND}{mode}" for mode in some), *PLACED)) for some in modes]
-        )
+        modes = ("unwind=shared", "unwind=faults") if all(unit.has_tables for unit in self.units) else ("",)
+        self._per_unit([self.everywhere(options=(*filter(None, (mode,)), *PLACED)) for mode in modes])
 
     def _more_options(self, options: Sequence[tuple[str, ...]]) -> None:
         """Add the options to those that a unit has."""

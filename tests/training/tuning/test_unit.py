@@ -119,3 +119,18 @@ def test_sections_and_rewards_of_a_unit() -> None:
     assert b".text.f\0" not in plain.code
     assert made.parts == {"instructions": {"g": 2, "p": 1, "f": 5}}
     assert plain.parts == {}
+
+
+@pytest.mark.parametrize(
+    ("triple", "has"),
+    [
+        ("x86_64-pc-linux-gnu", True),
+        ("riscv32-unknown-elf", True),
+        ("x86_64-pc-windows-msvc", False),
+        ("arm64-apple-macosx", False),
+        ("thumbv7em-none-eabi", False),
+        ("wasm32", False),
+    ],
+)
+def test_targets_with_unwind_tables(triple: str, *, has: bool) -> None:
+    assert Unit(Module(f'target triple = "{triple}"\n'.encode()), "default<Oz>").has_tables == has
