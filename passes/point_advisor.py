@@ -46,15 +46,18 @@ class PointAdvisor(Advisor):
         found = search_point(point)
         self.point = found.name
         self._asker: object = None
+        self._given: list[object] = [None]
+        """The site of a question about a call of MLIR that comes from another process."""
         self._question = _question_of(found)
         super().__init__(runner, log=log, on_error=on_error, timeout=timeout)
 
     def _site_reader(self) -> Callable[[_core.Advisor], object]:
         if self.point != "mlir-inline":
             return super()._site_reader()
-        from passpilot.features.mlir.inline import CallSite  # MLIR's inliner asks, and no pass in Python
+        from passpilot.features.mlir.inline import CallSite
 
-        return CallSite
+        given = self._given
+        return lambda core: given[0] or CallSite(core)
 
     @property
     def session(self) -> int:
@@ -76,7 +79,11 @@ class PointAdvisor(Advisor):
             Error: the advisor has failed.
         """
         core = self._bound(point)
-        advice = core.ask(values, site, context_of(site), point.decide)
+        self._given[0] = site
+        try:
+            advice = core.ask(values, site, context_of(site), point.decide)
+        finally:
+            self._given[0] = None
         return self._failed(core) if advice is None else advice
 
     def ask_all(

@@ -9,13 +9,13 @@ sizes are those of the call graph before the first decision.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from passpilot.features.domain import Flag
 from passpilot.features.point import Site, row
 from passpilot.features.spec import TensorSpec
 from passpilot.features.table import PointTable
-from passpilot.plugin.errors import StaleViewError
+from passpilot.plugin.errors import InputError, StaleViewError
 from passpilot.plugin.mlir.inliner import inliner
 
 if TYPE_CHECKING:
@@ -134,3 +134,23 @@ class CallSite(Site):
         except StaleViewError:  # there is no decision
             pass
         raise StaleViewError(f"obs.site.{what}: it can be read within its decision alone")
+
+
+class OperationText:
+    """An operation of an MLIR in another place, of which Python has the text: ``str(obs.site.callee)``."""
+
+    __slots__ = ("_only", "_part", "_text", "_where")
+
+    def __init__(
+        self, part: str, text: str, where: str = "in a stock mlir-opt", only: str = "`passpilot mlir-opt`"
+    ) -> None:
+        self._part, self._text, self._where, self._only = part, text, where, only
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        message = f"only {self._only} has it; here, use the text, str(obs.site.{self._part})"
+        raise InputError(f"obs.site.{self._part}.{name} {self._where}: {message}")

@@ -17,12 +17,13 @@ from passpilot.features.mlir.inline import TABLE
 from passpilot.passes.advisor import OnError
 from passpilot.passes.asking import ASKED, advised
 from passpilot.passes.decision_point import DecisionPoint
+from passpilot.passes.mlir.apart import run_apart
 from passpilot.passes.mlir.api import pass_
 from passpilot.passes.mlir.registered_calls import allow_calls, as_calls_of_func
 from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.mlir.bindings import UPSTREAM, bindings
-from passpilot.plugin.mlir.exchange import replace, upstream_copy
+from passpilot.plugin.mlir.bindings import UPSTREAM, ClashError, bindings
+from passpilot.plugin.mlir.exchange import replace, text_of, upstream_copy
 from passpilot.plugin.mlir.inliner import inliner
 
 if TYPE_CHECKING:
@@ -96,9 +97,18 @@ class AdvisedInline:
 
     def _inlined_as_text(self, operation: Operation, advisor: PointAdvisor | None) -> list[str]:
         """Inline in a copy that upstream's bindings have parsed, and take over the result."""
-        copy = upstream_copy("advised-inline", operation)
+        try:
+            copy = upstream_copy("advised-inline", operation)
+        except ClashError:
+            replace(operation, run_apart("advised-inline", operation, f"builtin.module({self._element()})"))
+            return []
         allow_calls(copy.context)
         errors = self._inlined(copy, advisor)
         if not errors:
-            replace(operation, copy)
+            replace(operation, text_of(copy))
         return errors
+
+    def _element(self) -> str:
+        """The pass as pipeline text; who decides is not part of it."""
+        first = f"default-pipeline={self.default_pipeline or 'none'}"
+        return f"advised-inline{{engine={self.engine} {first} max-iterations={self.max_iterations}}}"

@@ -16,7 +16,8 @@ from passpilot.passes.mlir.pipeline import WHO, run_pipeline
 from passpilot.passes.mlir.schedule.apply import decompose_softmax
 from passpilot.passes.mlir.translate import translate
 from passpilot.plugin.errors import CompilationError, InputError, restated
-from passpilot.plugin.mlir.bindings import PACKAGES, bindings, operations_in, using
+from passpilot.plugin.failures import decoded
+from passpilot.plugin.mlir.bindings import PACKAGES, ClashError, bindings, operations_in, using
 from passpilot.plugin.mlir.exchange import upstream_copy
 from passpilot.plugin.mlir.place import operation_of
 from passpilot.plugin.mlir.source import Source
@@ -66,9 +67,14 @@ def lower(module: object) -> str:
     if operation is None or operation.name != "builtin.module":
         got = f"{type(module).__module__}.{type(module).__name__}"
         raise InputError(f"lower: expected a module of MLIR's bindings or its text, got {got}")
-    if not PACKAGES[bindings(operation).root].lowers:
-        return _lower(upstream_copy("lower", operation))
-    return _lower(operation.clone(ip=False))
+    try:
+        if not PACKAGES[bindings(operation).root].lowers:
+            return _lower(upstream_copy("lower", operation))
+        return _lower(operation.clone(ip=False))
+    except ClashError:
+        from passpilot.passes.mlir.apart import run_apart
+
+        return decoded(run_apart("lower", operation, ""))
 
 
 def to_llvm_dialect(module: Operation, *, threads: bool = False) -> None:

@@ -21,9 +21,9 @@ from passpilot.passes.python.registry import MLIR, PassDefinition
 from passpilot.plugin.errors import CompilationError, InputError, PassError, PipelineError
 from passpilot.plugin.failures import describe_failure, did_you_mean, printable
 from passpilot.plugin.mlir import capi as mlir_capi
-from passpilot.plugin.mlir.bindings import Bindings, bindings, using
+from passpilot.plugin.mlir.bindings import Bindings, ClashError, bindings, using
 from passpilot.plugin.mlir.diagnostics import Diagnostic, error_list
-from passpilot.plugin.mlir.exchange import usable
+from passpilot.plugin.mlir.exchange import replace, usable
 from passpilot.plugin.mlir.functions import RunPass
 from passpilot.plugin.mlir.place import operation_of, place_of
 from passpilot.plugin.process_end import is_interrupt
@@ -227,8 +227,14 @@ def run_pipeline(module: Operation, pipeline: str, advisors: Advisor | Sequence[
     if operation is None:
         got = f"{type(module).__module__}.{type(module).__name__}"
         raise InputError(f"run_pipeline: expected an operation of MLIR's Python bindings, got {got}")
-    with usable("run_pipeline", operation) as target:
-        Pipeline(pipeline, target.context).run(target, advisors)
+    try:
+        with usable("run_pipeline", operation) as target:
+            Pipeline(pipeline, target.context).run(target, advisors)
+    except ClashError:
+        from passpilot.passes.asking import advised
+        from passpilot.passes.mlir.apart import run_apart
+
+        replace(operation, advised("run_pipeline", advisors, lambda: run_apart(WHO, operation, pipeline)))
 
 
 @contextlib.contextmanager

@@ -117,13 +117,13 @@ class PassRegistry(Registry[PassDefinition]):
 
     def owner(self, name: str, definition: PassDefinition) -> str:
         """Who owns the name: the compiler, another pass, or an entry point of another package."""
-        if self._is_native(name):
-            return f"{self._compiler} itself"
         if taken := self.get(name):
             return f"the pass at {taken.origin}"
         package = definition.kind.__module__.partition(".")[0]
         if name in self.own and package == "passpilot":
-            return ""  # without a scan of all packages
+            return ""  # without a scan of all packages, and without MLIR's bindings
+        if self._is_native(name):
+            return f"{self._compiler} itself"
         foreign = (e for e in self.offered().select(name=name) if _package(e) != package)
         return next((f"the entry point {entry.value}" for entry in foreign), "")
 

@@ -74,14 +74,7 @@ class Bindings:
     @cached_property
     def version(self) -> str:
         """The version of the installed package."""
-        from importlib.metadata import PackageNotFoundError, distribution
-
-        try:
-            found = distribution(PACKAGES[self.root].distribution)
-        except PackageNotFoundError:  # built, but not installed
-            return "unknown"
-        is_this = _folder(self.root) == Path(str(found.locate_file(self.root.replace(".", "/"))))
-        return found.version if is_this else "unknown"
+        return bindings_version(self.root)
 
     @cached_property
     def capi(self) -> Path:
@@ -90,11 +83,23 @@ class Bindings:
         Raises:
             InputError: the package has none.
         """
-        folder = _folder(self.root)
+        folder = Path(str(_folder(self.root)))
         pattern = PACKAGES[self.root].library
         if found := sorted((folder / "_mlir_libs").glob(pattern)):
             return found[0]
         raise InputError(f"{self.root}: expected _mlir_libs/{pattern} in {folder}, got none; {_INSTALL}")
+
+
+def bindings_version(root: str) -> str:
+    """The version of an installed package; ``unknown`` if it was built, but not installed."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        found = distribution(PACKAGES[root].distribution)
+    except PackageNotFoundError:
+        return "unknown"
+    is_this = _folder(root) == Path(str(found.locate_file(root.replace(".", "/"))))
+    return found.version if is_this else "unknown"
 
 
 _INSTALL: Final = f"run: {install('mlir')}"
@@ -204,19 +209,51 @@ def _root_of(wrapper: object) -> str:
     raise InputError(f"mlir.bindings: expected an object of {', '.join(PACKAGES)}, got {got}")
 
 
+class ClashError(InputError):
+    """A package cannot be imported beside another one."""
+
+
 @cache
 def bindings_of(root: str) -> Bindings:
     """The bindings of a package.
 
     Raises:
+        ClashError: another package is in the way.
         InputError: it cannot be imported.
     """
+    if other := _in_the_way(root):
+        message = f"expected its own {other.name} in this process, got that of another package, {other}"
+        raise ClashError(f"{root}: {message}; use the two packages in two processes")
     try:
         with _numpy_on_use():
             return Bindings(root, _imported(f"{root}.ir"), _imported(f"{root}.passmanager"))
     except ImportError as error:
         run = _INSTALL if root in ROOTS else f"run: pip install {PACKAGES[root].distribution}"
         raise InputError(f"{root}: expected MLIR's Python bindings, got: {error}; {run}") from error
+
+
+def _in_the_way(root: str) -> Path | None:
+    """A library in this process that the libraries of a package would use in place of their own.
+
+    For the system's linker, libraries of one name are the same. An LLVM of the same version may be used.
+    """
+    folder = _folder(root)
+    own = {path.name for path in (folder / "_mlir_libs").glob("lib*.so*")} if folder else set[str]()
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+        loaded = {Path(line.split(maxsplit=5)[5].rstrip("\n")) for line in maps if ".so" in line}
+    for path in loaded:
+        if path.name in own and folder not in path.parents:  # of another package
+            return path
+        if path.name == "libLLVM.so" and root == UPSTREAM and not _is_version(path, bindings_version(root)):
+            return path
+    return None
+
+
+def _is_version(llvm: Path, version: str) -> bool:
+    """Whether the LLVM in a library, which is in this process, has the version of a package."""
+    parts = [ctypes.c_uint() for _ in range(3)]
+    ctypes.CDLL(str(llvm)).LLVMGetVersion(*map(ctypes.byref, parts))
+    return version.split(".")[:3] in (["unknown"], [str(part.value) for part in parts])
 
 
 def _imported(name: str) -> ModuleType:
@@ -295,24 +332,26 @@ def _chosen() -> str:
 
 def _is_there(root: str) -> bool:
     """Whether the package contains bindings; PyPI's empty placeholders called ``mlir`` do not."""
+    folder = _folder(root)
+    return folder is not None and (folder / "ir.py").is_file()
+
+
+def _folder(root: str) -> Path | None:
+    """Where a package is; it is not imported, as others may be in its way. None if it is not installed."""
     try:
-        return find_spec(f"{root}.ir") is not None
+        spec = find_spec(root)
     except ModuleNotFoundError:
-        return False
-
-
-def _folder(root: str) -> Path:
-    spec = find_spec(root)
-    assert spec is not None, "its modules have been imported"
-    assert spec.submodule_search_locations, "it is a package"
-    return Path(next(iter(spec.submodule_search_locations)))
+        return None
+    places = spec and spec.submodule_search_locations
+    return Path(next(iter(places))) if places else None
 
 
 def is_mlir_name(name: str) -> bool:
     """Whether the name is a pass or pipeline of MLIR, or a word of its pipeline grammar.
 
-    False in a tool that has loaded the plugin; there, the plugin checks names with the tool's own MLIR. False
-    without bindings, too: passes can be registered, but not run.
+    The MLIR is that of imported bindings, if there are any: others may not fit into the process. False in a
+    tool that has loaded the plugin; there, the plugin checks names with the tool's own MLIR. False without
+    bindings, too: passes can be registered, but not run.
 
     Raises:
         InputError: the bindings cannot be imported.
@@ -321,4 +360,5 @@ def is_mlir_name(name: str) -> bool:
         return False
     from passpilot.plugin.mlir.capi import is_pass
 
-    return name == "any" or is_pass(name)
+    loaded = next((root for root in ROOTS if f"{root}.ir" in sys.modules), "")
+    return name == "any" or is_pass(name, bindings_of(loaded or _chosen()))

@@ -146,9 +146,9 @@ def translated(module: Any) -> str | None:
         library.LLVMContextDispose(context)
 
 
-def is_pass(name: str) -> bool:
-    """Whether MLIR has a pass or a pipeline of this name."""
-    library = pass_functions(bindings())
+def is_pass(name: str, mlir: Bindings) -> bool:
+    """Whether the MLIR of bindings has a pass or a pipeline of this name."""
+    library = pass_functions(mlir)
     context = library.mlirContextCreateWithThreading(False)
     manager = library.mlirPassManagerCreateOnOperation(context, _text("any"))
     try:

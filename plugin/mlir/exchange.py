@@ -22,16 +22,27 @@ def upstream_copy(who: str, module: Any) -> Operation:
     """A copy of a module of other bindings as an operation of upstream's.
 
     Raises:
+        ClashError: upstream's bindings cannot be in this process.
         InputError: it is no module, or upstream's bindings are not installed or cannot read its text.
     """
     if module.operation.name != "builtin.module":
         got = f"{module.operation.name} of {bindings(module).root}"
         raise InputError(f"{who}: expected a builtin.module, got {got}; take the module around it")
+    return module_in(who, text_of(module))
+
+
+def module_in(who: str, text: bytes) -> Operation:
+    """The module in a text of other bindings, as an operation of upstream's.
+
+    Raises:
+        ClashError: upstream's bindings cannot be in this process.
+        InputError: upstream's bindings are not installed, or cannot read it.
+    """
     upstream = bindings_of(UPSTREAM)
     context = upstream.ir.Context()
     context.allow_unregistered_dialects = True
     with error_list(context, lambda _: None) as errors:
-        copy = parsed(upstream, text_of(module), context)
+        copy = parsed(upstream, text, context)
     if copy is None:
         got = errors[0].message
         raise InputError(f"{who}: expected a module that MLIR {upstream.version} reads, got: {got}")
@@ -54,12 +65,12 @@ def usable(who: str, operation: Operation) -> Iterator[Operation]:
         return
     copy = upstream_copy(who, operation)
     yield copy
-    replace(operation, copy)
+    replace(operation, text_of(copy))
 
 
-def replace(module: Any, copy: Any) -> None:
-    """Give a module the attributes and the body of another, of any bindings."""
-    module, new = module.operation, bindings(module).ir.Module.parse(text_of(copy), module.context).operation
+def replace(module: Any, text: bytes) -> None:
+    """Give a module the attributes and the body of that in a text."""
+    module, new = module.operation, bindings(module).ir.Module.parse(text, module.context).operation
     for name in [*module.attributes]:
         del module.attributes[name]
     for name in [*new.attributes]:

@@ -46,6 +46,26 @@ grep -q '<!doctype html>' report.html
 passpilot mlir-opt /files/calls.mlir --inline=const:1 -o calls.mlir \\
   --pass-pipeline='builtin.module(advised-inline)'
 grep -q func.func calls.mlir
+cat >mine.py <<'EOF'
+from dataclasses import dataclass
+from passpilot import mlir
+
+@mlir.pass_("mark", anchor="func.func")
+@dataclass(frozen=True)
+class Mark:
+    def run(self, function):
+        function.attributes["test.marked"] = mlir.bindings().ir.UnitAttr.get(function.context)
+
+def decide(obs):
+    return obs["callee_operations"].item() < 3 and obs.site.callee.name == "func.func"
+EOF
+passpilot mlir-opt /files/calls.mlir --load=mine.py --inline=python:mine.py:decide --stats -o mine.mlir \\
+  --allow-unregistered-dialect --pass-pipeline='builtin.module(func.func(mark,cse),advised-inline)'
+test "$(grep -c test.marked mine.mlir)" = "$(grep -c func.func /files/calls.mlir)"
+passpilot mlir-opt mine.mlir --allow-unregistered-dialect --emit-llvm -o mine.ll
+grep -q define mine.ll
+du -sm venv/lib/python3*/site-packages | sed 's/^/MB of all packages: /'
+du -sm venv/lib/python3*/site-packages/*llvm* venv/lib/python3*/site-packages/mlir
 passpilot plugin-path 2>&1 | grep 'got none; sudo apt-get install llvm-22'
 """
 

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from ctypes import c_bool, c_double, c_size_t
 from functools import cache
 from multiprocessing.connection import Connection
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from passpilot.features.catalogue import HOOKED
-from passpilot.features.mlir.inline import CallSite
+from passpilot.features.mlir.inline import CallSite, OperationText
 from passpilot.passes.advisor import OnError
 from passpilot.passes.mlir.stock.messages import AdviseRequest, EndRequest, Reply, Request, RunRequest
 from passpilot.passes.point_advisor import PointAdvisor
@@ -27,7 +27,7 @@ from passpilot.passes.python.registry import MLIR, PassDefinition
 from passpilot.passes.stock import advisors as loaded
 from passpilot.plugin._core import Advisor as Core
 from passpilot.plugin.embedded import FILES, TEXT, Tell, Teller, end, load
-from passpilot.plugin.errors import InputError, PassError, PipelineError, UsageError
+from passpilot.plugin.errors import PassError, PipelineError, UsageError
 from passpilot.plugin.failures import decoded
 
 POINT: Final = "mlir-inline"
@@ -40,25 +40,7 @@ class LoadedSite(CallSite):
 
     def _operation(self, part: str) -> Any:
         self._place(part)
-        return LoadedOperation(part, self._core.site_text(part))
-
-
-class LoadedOperation:
-    """An operation of the tool's own MLIR, of which Python has the text: ``str(obs.site.callee)``."""
-
-    __slots__ = ("_part", "_text")
-
-    def __init__(self, part: str, text: str) -> None:
-        self._part, self._text = part, text
-
-    def __str__(self) -> str:
-        return self._text
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        message = f"only `passpilot mlir-opt` has it; here, use the text, str(obs.site.{self._part})"
-        raise InputError(f"obs.site.{self._part}.{name} in a stock mlir-opt: {message}")
+        return OperationText(part, self._core.site_text(part))
 
 
 class LoadedAdvisor(PointAdvisor):

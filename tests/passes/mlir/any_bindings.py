@@ -11,6 +11,7 @@ from passpilot import MLIR_INLINE, mlir
 from passpilot.errors import InputError
 
 ROOT = globals()["ROOT"]
+mlir.bindings(ROOT)  # as a program that has a module of it; later, others may be in the way
 TEXT = """
 func.func private @leaf(%a: i32) -> i32 {
   %c = arith.constant 3 : i32

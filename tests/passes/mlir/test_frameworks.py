@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from ctypes.util import find_library
@@ -76,6 +77,7 @@ def test_the_page(name: str, tmp_path: Path) -> None:
         "mlir",
         "torch_mlir",
         pytest.param("jaxlib.mlir", marks=[] if find_spec("jaxlib") else pytest.mark.soak),
+        pytest.param("iree.compiler", marks=[] if find_spec("iree") else pytest.mark.soak),
     ],
 )
 @pytest.mark.timeout(1200)
@@ -107,6 +109,42 @@ def test_an_llvm_that_all_libraries_see(tmp_path: Path) -> None:
     for root in ("mlir", *["torch_mlir"] * bool(find_spec("torch_mlir"))):
         text = f"{load}ROOT = {root!r}\n{program}".replace(",mark-module", "")
         assert run(text, tmp_path) == f"{root}\n" * 2
+
+
+@pytest.mark.skipif(not find_spec("torch_mlir"), reason="torch-mlir is not installed")
+def test_upstream_in_a_process_of_its_own(tmp_path: Path) -> None:
+    """A library of the name of upstream's is in the way, as IREE's is."""
+    spec = find_spec("torch_mlir")
+    assert spec
+    assert spec.submodule_search_locations
+    theirs = next(Path(spec.submodule_search_locations[0]).glob("_mlir_libs/libnanobind*"))
+    library = tmp_path / "libnanobind-mlir.so"
+    shutil.copy(theirs, library)
+    program = Path(__file__).with_name("any_bindings.py").read_text().replace(",mark-module", "")
+    load = f"import ctypes; ctypes.CDLL({str(library)!r})\n"
+    assert run(f"{load}ROOT = 'torch_mlir'\n{program}", tmp_path) == "torch_mlir\n" * 2
+    text = f"{load}from passpilot import mlir\nmlir.bindings('mlir')"
+    told = (
+        f"mlir: expected its own libnanobind-mlir.so in this process, got that of another package, {library};"
+    )
+    assert told in failing(text, tmp_path)
+
+
+def test_an_llvm_of_another_version(tmp_path: Path) -> None:
+    """... that the linker would take for that of upstream's bindings."""
+    library = tmp_path / "libLLVM.so"
+    code = "void LLVMGetVersion(unsigned *a, unsigned *b, unsigned *c) { *a = 21; *b = 1; *c = 8; }"
+    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)]
+    subprocess.run(command, input=code.encode(), check=True)
+    load = f"import ctypes; ctypes.CDLL({str(library)!r})\n"
+    told = f"mlir: expected its own libLLVM.so in this process, got that of another package, {library}; "
+    assert told in failing(f"{load}from passpilot import mlir\nmlir.bindings('mlir')", tmp_path)
+
+
+def failing(program: str, folder: Path) -> str:
+    with pytest.raises(AssertionError) as raised:
+        run(program, folder)
+    return str(raised.value)
 
 
 MARKING: Final = """
