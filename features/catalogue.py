@@ -202,6 +202,7 @@ PASS_POINTS: Final[Mapping[str, str]] = {
     "mlir-interchange": "mlir.schedule:INTERCHANGE",
     "mlir-pack": "mlir.schedule:PACK",
     "mlir-parallel": "mlir.schedule:PARALLEL",
+    "mlir-stack": "mlir.stack:TABLE",
     "mlir-tile": "mlir.tile:TABLE",
     "mlir-vectorize": "mlir.schedule:VECTORIZE",
 }

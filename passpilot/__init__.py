@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
     from passpilot.passes.mlir.schedule.advised import MLIR_PACK as MLIR_PACK
     from passpilot.passes.mlir.schedule.advised import MLIR_PARALLEL as MLIR_PARALLEL
     from passpilot.passes.mlir.schedule.advised import MLIR_VECTORIZE as MLIR_VECTORIZE
+    from passpilot.passes.mlir.stack import MLIR_STACK as MLIR_STACK
     from passpilot.passes.mlir.tile import MLIR_TILE as MLIR_TILE
     from passpilot.passes.optimize import optimize as optimize
     from passpilot.passes.python import api as llvm
@@ -114,6 +115,7 @@ _HOMES: Final = {
     "MLIR_INTERCHANGE": "passes.mlir.schedule.advised",
     "MLIR_PACK": "passes.mlir.schedule.advised",
     "MLIR_PARALLEL": "passes.mlir.schedule.advised",
+    "MLIR_STACK": "passes.mlir.stack",
     "MLIR_TILE": "passes.mlir.tile",
     "MLIR_VECTORIZE": "passes.mlir.schedule.advised",
     "Module": "plugin.module",

@@ -54,6 +54,7 @@ CONSTANTS: Final = [
     "MLIR_INTERCHANGE",
     "MLIR_PACK",
     "MLIR_PARALLEL",
+    "MLIR_STACK",
     "MLIR_TILE",
     "MLIR_VECTORIZE",
     "OUTLINE",

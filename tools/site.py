@@ -41,7 +41,7 @@ PAGES: Final = {
         "DecisionPoint Flag Choice Number Point find_point"
         " UNROLL SIZE VECTORIZE VECTOR_PLANS SLP DISTRIBUTE OUTLINER OUTLINE"
         " MLIR_INLINE MLIR_TILE TILE_SIZES MLIR_FUSE MLIR_INTERCHANGE MLIR_PACK MLIR_PARALLEL MLIR_VECTORIZE"
-        " VECTOR_SIZES",
+        " VECTOR_SIZES MLIR_STACK",
     ),
     "runners": (
         "Policies and runners",

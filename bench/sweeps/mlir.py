@@ -24,6 +24,7 @@ from tests.corpus.modules import MODULES, unpacked
 from tests.passes.mlir import linalg
 from tests.passes.mlir.chains import Chain
 from tests.passes.mlir.programs import Program, executed
+from tests.passes.mlir.test_stack import BUFFERIZED
 from tests.plugin.native.mlir.tools import CALLS, stock
 
 RECORD: Final = "mlir.json"
@@ -46,9 +47,9 @@ INLINE: Final = tuple(
     for engine in ("bottom-up", "mark-and-run")
     for runner in (*RUNNERS, "python:policy.py:decide")
 )
-LINALG: Final = tuple(
+OTHERS: Final = tuple(
     f"func.func({name}{{{runner and f'runner={runner}'}}})"
-    for name in ("advised-tile", "advised-fuse")
+    for name in ("advised-tile", "advised-fuse", "advised-stack")
     for runner in RUNNERS
     if (name, runner) != ("advised-tile", "const:1")  # is no size of all its loops
 )
@@ -80,8 +81,7 @@ def identity(rows: dict[str, Any]) -> None:
         (folder / "policy.py").write_text(POLICY)
         for module, text in modules(folder):
             (folder / "in.mlir").write_text(text)
-            has_linalg = "linalg." in text
-            for pipeline in (*NATIVE, *INLINE, *(LINALG if has_linalg else ())):
+            for pipeline in (*NATIVE, *INLINE, *(OTHERS if "linalg." in text or "memref." in text else ())):
                 row = rows.setdefault(f"identity, {pipeline or 'no pass'}", {"done": {}, "wrong": {}})
                 if module not in row["done"]:
                     wrong = ", ".join(filter(None, (differs(pipeline, form, folder) for form in FORMS)))
@@ -135,6 +135,14 @@ def chains(seed: int) -> tuple[str, Run]:
     return of_arrays(Chain(seed).program())
 
 
+def buffers(seed: int) -> tuple[str, Run]:
+    """The same after bufferization, for what is on the stack."""
+    text, run = chains(seed)
+    module = linalg.parsed(text)
+    mlir.run_pipeline(module, f"builtin.module({BUFFERIZED})")
+    return f"{module}", run
+
+
 def of_arrays(program: linalg.Program) -> tuple[str, Run]:
     return program.text, lambda text: linalg.run(linalg.parsed(text), program.arrays).ravel().tolist()
 
@@ -148,6 +156,7 @@ POINTS: Final[dict[str, tuple[Callable[[int], tuple[str, Run]], Callable[[int], 
     "mlir-inline": (calls, lambda n: f"advised-inline{{runner=random:{n} {ENGINES[n // BATCH % 4]}}}"),
     "mlir-tile": (operations, lambda n: f"func.func(advised-tile{{runner=random:{n}}})"),
     "mlir-fuse": (chains, lambda n: f"func.func(advised-fuse{{runner=random:{n}}})"),
+    "mlir-stack": (buffers, lambda n: f"func.func(advised-stack{{runner=random:{n}}})"),
 }
 
 

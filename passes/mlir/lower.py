@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.passes.mlir.pipeline import WHO, run_pipeline
 from passpilot.passes.mlir.schedule.apply import decompose_softmax
-from passpilot.passes.mlir.translate import translate
 from passpilot.plugin.errors import CompilationError, InputError, restated
 from passpilot.plugin.failures import decoded
-from passpilot.plugin.mlir.bindings import PACKAGES, ClashError, bindings, operations_in, using
+from passpilot.plugin.mlir.bindings import PACKAGES, UPSTREAM, ClashError, bindings, operations_in, using
+from passpilot.plugin.mlir.capi import translated
+from passpilot.plugin.mlir.diagnostics import error_list
 from passpilot.plugin.mlir.exchange import upstream_copy
 from passpilot.plugin.mlir.place import operation_of
 from passpilot.plugin.mlir.source import Source
@@ -107,6 +108,24 @@ def _ignore(_: object) -> None:
 def _lower(module: Operation) -> str:
     to_llvm_dialect(module)
     return translate(module)
+
+
+def translate(module: Operation) -> str:
+    """The LLVM IR of a module of the llvm dialect, made by upstream's bindings.
+
+    Raises:
+        InputError: upstream's bindings are not installed.
+        CompilationError: the module has other dialects.
+    """
+    operation: Any = module.operation
+    if bindings(operation).root != UPSTREAM:
+        operation = upstream_copy("LLVM IR", operation)
+    with error_list(operation.context, _ignore) as errors:
+        text = translated(operation)
+    if text is None:
+        got = errors[0] if errors else "something else"
+        raise CompilationError(f"LLVM IR: expected a module of the llvm dialect, got: {got}")
+    return text
 
 
 def _has_tensors(root: Operation) -> bool:

@@ -174,6 +174,7 @@ MLIR: Final = PassRegistry(
         "advised-fuse": "passpilot.passes.mlir.fuse:AdvisedFuse",
         "advised-inline": "passpilot.passes.mlir.inline:AdvisedInline",
         "advised-schedule": "passpilot.passes.mlir.schedule.advised:AdvisedSchedule",
+        "advised-stack": "passpilot.passes.mlir.stack:AdvisedStack",
         "advised-tile": "passpilot.passes.mlir.tile:AdvisedTile",
     },
     "MLIR",

@@ -20,6 +20,7 @@ from tests.docs.page import DOCS, run_page
         ("vectorization.md", 4),
         ("distribution.md", 3),
         ("outlining.md", 5),
+        ("mlir-buffers.md", 1),
         ("mlir-fusion.md", 2),
         ("policies.md", 1),
         ("advised-allocator.md", 3),

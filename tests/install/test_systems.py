@@ -61,7 +61,9 @@ def decide(obs):
 EOF
 passpilot mlir-opt /files/calls.mlir --load=mine.py --inline=python:mine.py:decide --stats -o mine.mlir \\
   --allow-unregistered-dialect --pass-pipeline='builtin.module(func.func(mark,cse),advised-inline)'
-test "$(grep -c test.marked mine.mlir)" = "$(grep -c func.func /files/calls.mlir)"
+test "$(grep -c func.func mine.mlir)" = "$(grep -c test.marked mine.mlir)"
+grep -q 'call @large' mine.mlir
+! grep -q 'call @small' mine.mlir
 passpilot mlir-opt mine.mlir --allow-unregistered-dialect --emit-llvm -o mine.ll
 grep -q define mine.ll
 du -sm venv/lib/python3*/site-packages | sed 's/^/MB of all packages: /'

@@ -200,7 +200,7 @@ def test_in_a_compiler_the_bindings_can_be_named_but_not_used(monkeypatch: pytes
 def test_the_names_of_passpilot_import_no_bindings() -> None:
     script = """
 import sys
-from passpilot import MLIR_FUSE, MLIR_INLINE, MLIR_TILE, mlir
+from passpilot import MLIR_FUSE, MLIR_INLINE, MLIR_STACK, MLIR_TILE, mlir
 mlir.run_pipeline, mlir.lower, mlir.bindings
 packages = {name.partition(".")[0] for name in sys.modules}
 assert not packages & {"mlir", "torch_mlir", "iree", "jax", "jaxlib", "torch"}, packages

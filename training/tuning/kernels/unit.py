@@ -13,10 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
-from passpilot.passes.mlir.lower import to_llvm_dialect
+from passpilot.passes.mlir.lower import to_llvm_dialect, translate
 from passpilot.passes.mlir.schedule.apply import ScheduledShapes, schedule
 from passpilot.passes.mlir.schedule.plan import KernelPlan
-from passpilot.passes.mlir.translate import translate
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.json_and_toml import parse_json
 from passpilot.plugin.mlir.bindings import bindings
