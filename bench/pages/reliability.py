@@ -166,17 +166,23 @@ where they were ended, and run now and then; `make test` has a small part of the
 {soak(read("soak.json")["rows"])}
 ## Unwind tables
 
-`python -m bench.sweeps.programs exceptions`, `emulated`, `crashes`, `rows`, `rows-csmith`, `rows-exceptions`
-and `rows-frames` compare [smaller unwind tables](unwind.md) with those of stock clang.
+`python -m bench.sweeps.programs exceptions`, `exceptions-alone`, `emulated`, `crashes`, `rows`,
+`rows-shared`, `rows-csmith`, `rows-exceptions` and `rows-frames` compare
+[smaller unwind tables](unwind.md) with those of stock clang.
 
-- `exceptions`: random C++ programs that throw, catch, destroy, jump and crash print the same, with `faults`,
-  `calls` and `exceptions` at -O0 to -Oz, by `passpilot c++` and by stock clang with the plugin; AArch64 and
-  RISC-V under qemu. Compared are the backtraces of signal handlers.
-- `crashes`: the handler's backtraces by glibc and by libunwind are the same, and so are the frames that gdb
-  prints at the fault, and gdb and lldb of a core file written there. Compared are faults.
-- `rows`: `passpilot unwind check` finds no difference in the objects of programs of the corpus; with
-  `random`, in those of csmith, of the programs that throw, and of frames of all kinds, for x86-64, x32, i386,
-  AArch64 and ARM. Compared are calls and instructions that can fault.
+- `exceptions`: random C++ programs print the same with `faults` and with `shared`, at -O0 to -Oz, linked
+  with and without `-flto`, by `passpilot c++` and by stock clang with the plugin; AArch64 and RISC-V under
+  qemu. They throw, catch, throw again, destroy, jump, end threads, break `noexcept` and crash, through
+  frames of C, of other calling conventions, and without handlers. Compared are the backtraces of signal
+  handlers. `alone`: the same without crashes, with `calls` and `exceptions`. Left out are programs that die
+  with stock tables.
+- `crashes`: the handler's backtraces by glibc and by libunwind are the same with both modes, and so are the
+  frames that gdb prints at the fault, and of core files written at the first three; with `faults`, lldb's of
+  the core files, too. Compared are faults.
+- `rows`: `passpilot unwind check` finds no difference in the objects of programs of the corpus, and with
+  `shared` in the programs, linked by `-flto`; with `random`, in the objects of csmith, of the programs that
+  throw, and of frames of all kinds, for x86-64, x32, i386, AArch64 and ARM. Compared are calls and
+  instructions that can fault.
 
 {unwind_tables(read("soak.json")["rows"])}
 ## Readers of what others wrote
