@@ -30,7 +30,8 @@ example:
   passpilot compare test/*.bc --inline=python:policy.py:decide --inline=onnx:model.onnx
 
 LLVM's own decisions are always compared; each --inline, --evict, --priority and --advise adds a contender.
-.text is the machine code in the object file that llc -O2 makes. All other options are LLVM's own:
+allocated is what the object file that llc -O2 makes loads: code, constants, data and unwind tables; .text is
+its machine code; file and xz are its size and that after xz -9. All other options are LLVM's own:
 -mcpu=znver4, -relocation-model=pic, ...
 {RUNNERS}"""
 

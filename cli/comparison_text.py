@@ -21,7 +21,19 @@ BASELINE: Final = "LLVM"
 """The name of the contender without a runner."""
 
 TOTAL: Final = "total"
-HEADINGS: Final = ("module", "who", ".text", "change", "IR", "decisions", "as LLVM", "seconds")
+HEADINGS: Final = (
+    "module",
+    "who",
+    "allocated",
+    "change",
+    ".text",
+    "file",
+    "xz",
+    "IR",
+    "decisions",
+    "as LLVM",
+    "seconds",
+)
 LEFT: Final = 2
 """The number of columns that are aligned to the left."""
 
@@ -64,9 +76,9 @@ def table_text(comparison: Comparison) -> str:
 
 
 def _cells(row: Measured, base: Measured) -> Iterator[str]:
-    yield f"{row.text:,}"
-    yield "" if row is base or not base.text else f"{row.text / base.text - 1:+.2%}"
-    yield f"{row.instructions:,}"
+    yield f"{row.allocated:,}"
+    yield "" if row is base or not base.allocated else f"{row.allocated / base.allocated - 1:+.2%}"
+    yield from (f"{value:,}" for value in (row.text, row.file, row.xz, row.instructions))
     yield f"{row.decisions:,}"
     yield f"{row.agreed / row.decisions:.1%}" if row.decisions else "-"
     yield "-" if row.seconds is None else f"{row.seconds:.3f}"

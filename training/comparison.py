@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +23,7 @@ from passpilot.plugin.compile import file_type
 from passpilot.plugin.errors import Error, PasspilotWarning, restated
 from passpilot.plugin.module import Module
 from passpilot.training.evaluation.program import decision_counts
-from passpilot.training.rewards import code_size
+from passpilot.training.rewards import FILE_SIZES, SIZE_HEADS
 
 if TYPE_CHECKING:
     from passpilot.passes.advisor import Advisor
@@ -50,8 +50,14 @@ class Contender:
 class Measured:
     """What a contender makes of one module, or of several together."""
 
+    allocated: int
+    """The bytes of the object file that are loaded."""
     text: int
-    """The bytes of machine code: the executable sections of the object file."""
+    """Those of machine code."""
+    file: int
+    """The size of the object file."""
+    xz: int
+    """That file, compressed."""
     instructions: int
     """The instructions of LLVM IR after the pipeline."""
     decisions: int
@@ -97,10 +103,11 @@ def compare_on(
     triple = ""
     for contender, paths in zip(contenders, logs, strict=True):
         with _named(source, contender):
-            text, instructions, _, triple = _compiled(source, contender, pipeline, paths)
+            code, instructions, _, triple = _compiled(source, contender, pipeline, paths)
+            allocated, text, file, xz = (FILE_SIZES[kind](code) for kind in SIZE_HEADS)
             counts = [decision_counts(path) for path in paths.values()]
         decisions, agreed = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
-        rows.append(Measured(text, instructions, decisions, agreed, None, paths))
+        rows.append(Measured(allocated, text, file, xz, instructions, decisions, agreed, None, paths))
         step()
     times: list[list[float]] = [[] for _ in contenders]
     for _ in range(repeat):  # in turns, so that all meet the same load of the machine
@@ -116,11 +123,11 @@ def compare_on(
 
 def total(rows: Sequence[Measured]) -> Measured:
     seconds = [row.seconds for row in rows if row.seconds is not None]
-    text, instructions, decisions, agreed = (
-        sum(getattr(row, name) for row in rows) for name in ("text", "instructions", "decisions", "agreed")
-    )
+    names = (field.name for field in fields(Measured) if field.name not in ("seconds", "logs"))
     whole = sum(seconds) if len(seconds) == len(rows) else None
-    return Measured(text, instructions, decisions, agreed, whole, {})
+    return Measured(
+        **{name: sum(getattr(row, name) for row in rows) for name in names}, seconds=whole, logs={}
+    )
 
 
 @contextmanager
@@ -134,8 +141,8 @@ def _named(source: str, contender: Contender) -> Iterator[None]:
 
 def _compiled(
     source: str, contender: Contender, pipeline: str, logs: Mapping[str, str]
-) -> tuple[int, int, float, str]:
-    """The bytes of machine code, the instructions of IR, the seconds, and the triple."""
+) -> tuple[bytes, int, float, str]:
+    """The object, the instructions of IR, the seconds, and the triple."""
     module = Module.read(source)
     wanted = _core.EmitOptions()
     wanted.filetype, wanted.opt_level = file_type("obj"), OPT_LEVEL
@@ -149,4 +156,4 @@ def _compiled(
         started = time.perf_counter()
         emitted = generate(module, wanted, late)
         seconds += time.perf_counter() - started
-    return int(code_size(emitted)), instructions, seconds, module.triple
+    return emitted.code, instructions, seconds, module.triple

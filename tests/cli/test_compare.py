@@ -84,7 +84,7 @@ def test_a_contenders_row_is_what_its_compilation_makes(folder: Path) -> None:
     assert len({row["text"] for row in (llvm, small, none)}) == 3
     assert len({row["instructions"] for row in (llvm, small, none)}) == 3
     for index, whole in enumerate(made["total"]):
-        for key in ("text", "instructions", "decisions", "agreed", "seconds"):
+        for key in ("allocated", "text", "file", "xz", "instructions", "decisions", "agreed", "seconds"):
             parts = [module["results"][index][key] for module in made["modules"]]
             assert whole[key] == pytest.approx(sum(parts))
             assert whole[key] > 0 or key == "agreed"
@@ -102,8 +102,11 @@ def test_the_table_and_csv_have_the_same_figures(folder: Path) -> None:
     assert lines[4].split() == [
         "module",
         "who",
-        ".text",
+        "allocated",
         "change",
+        ".text",
+        "file",
+        "xz",
         "IR",
         "decisions",
         "as",
@@ -114,11 +117,12 @@ def test_the_table_and_csv_have_the_same_figures(folder: Path) -> None:
     assert [row[0] for row in rows[::2]] == ["a.bc", "b.bc", "total"]
     llvm, small = made["total"]
     share = f"{small['agreed'] / small['decisions']:.1%}"
-    change = f"{small['text'] / llvm['text'] - 1:+.2%}"
+    change = f"{small['allocated'] / llvm['allocated'] - 1:+.2%}"
     assert rows[-1] == [
         "1",
-        str(small["text"]),
+        str(small["allocated"]),
         change,
+        *(f"{small[size]:,}" for size in ("text", "file", "xz")),
         str(small["instructions"]),
         str(small["decisions"]),
         share,

@@ -11,9 +11,9 @@ import pytest
 from passpilot.cli.comparison_text import Comparison, csv_text, json_text, table_text
 from passpilot.training.comparison import Compared, Measured
 
-NONE: Final = Measured(0, 0, 0, 0, None, {})
-LLVM: Final = Measured(20_000, 3_000, 2_000, 2_000, 0.25, {"inline": "l.log"})
-OTHER: Final = Measured(15_000, 4_000, 1_500, 500, 1.5, {"inline": "o.log"})
+NONE: Final = Measured(0, 0, 0, 0, 0, 0, 0, None, {})
+LLVM: Final = Measured(20_000, 9_000, 30_000, 8_000, 3_000, 2_000, 2_000, 0.25, {"inline": "l.log"})
+OTHER: Final = Measured(15_000, 8_000, 29_000, 7_000, 4_000, 1_500, 500, 1.5, {"inline": "o.log"})
 X86: Final = "x86_64-pc-linux-gnu"
 
 
@@ -32,8 +32,8 @@ def rows_of(made: Comparison) -> list[list[str]]:
 def test_figures_have_signs_and_thousands() -> None:
     rows = rows_of(comparison(Compared("a.bc", X86, (LLVM, OTHER))))
     assert rows[:2] == [
-        ["a.bc", "LLVM", "20,000", "3,000", "2,000", "100.0%", "0.250"],
-        ["1", "15,000", "-25.00%", "4,000", "1,500", "33.3%", "1.500"],
+        ["a.bc", "LLVM", "20,000", "9,000", "30,000", "8,000", "3,000", "2,000", "100.0%", "0.250"],
+        ["1", "15,000", "-25.00%", "8,000", "29,000", "7,000", "4,000", "1,500", "33.3%", "1.500"],
     ]
     worse = rows_of(comparison(Compared("a.bc", X86, (OTHER, LLVM))))
     assert worse[1][2] == "+33.33%"
@@ -45,22 +45,22 @@ def test_names_are_aligned_to_the_left_and_figures_to_the_right(name: str) -> No
     heads, first, second, *_ = table_text(made).partition("\n\n")[2].splitlines()
     who = heads.index("who")
     assert (first.index("LLVM"), second.index("1 ")) == (who, who)
-    for head, *cells in ((".text", "20,000", "15,000"), ("seconds", "0.250", "1.500")):
+    for head, *cells in (("allocated", "20,000", "15,000"), ("seconds", "0.250", "1.500")):
         ends = [line.index(cell) + len(cell) for line, cell in zip((first, second), cells, strict=True)]
         assert ends == [heads.index(head) + len(head)] * 2
 
 
 def test_what_was_not_measured_is_a_dash_and_nothing_has_no_change() -> None:
     rows = rows_of(comparison(Compared("a.bc", X86, (NONE, OTHER))))
-    assert rows[0] == ["a.bc", "LLVM", "0", "0", "0", "-", "-"]
-    assert rows[1] == ["1", "15,000", "4,000", "1,500", "33.3%", "1.500"]
+    assert rows[0] == ["a.bc", "LLVM", *["0"] * 6, "-", "-"]
+    assert rows[1] == ["1", "15,000", "8,000", "29,000", "7,000", "4,000", "1,500", "33.3%", "1.500"]
 
 
 def test_the_total_is_of_all_modules_and_compared_as_a_whole() -> None:
     made = comparison(Compared("a.bc", X86, (LLVM, OTHER)), Compared("b.bc", X86, (OTHER, OTHER)))
     assert rows_of(made)[-2:] == [
-        ["total", "LLVM", "35,000", "7,000", "3,500", "71.4%", "1.750"],
-        ["1", "30,000", "-14.29%", "8,000", "3,000", "33.3%", "3.000"],
+        ["total", "LLVM", "35,000", "17,000", "59,000", "15,000", "7,000", "3,500", "71.4%", "1.750"],
+        ["1", "30,000", "-14.29%", "16,000", "58,000", "14,000", "8,000", "3,000", "33.3%", "3.000"],
     ]
 
 

@@ -245,7 +245,7 @@ def test_a_function_is_one_that_the_module_defines() -> None:
 
 
 def test_sums_over_modules() -> None:
-    one = Measured(1, 2, 3, 4, 0.5, {"inline": "a"})
-    assert total([one, replace(one, seconds=1.5)]) == Measured(2, 4, 6, 8, 2.0, {})
+    one = Measured(9, 1, 8, 7, 2, 3, 4, 0.5, {"inline": "a"})
+    assert total([one, replace(one, seconds=1.5)]) == Measured(18, 2, 16, 14, 4, 6, 8, 2.0, {})
     assert total([one, replace(one, seconds=None)]).seconds is None
-    assert total([]) == Measured(0, 0, 0, 0, 0, {})
+    assert total([]) == Measured(0, 0, 0, 0, 0, 0, 0, 0, {})

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The search for the decisions that make a program smallest. The program has one unit, or many.
 
-1. **Options** of code generation, such as the machine outliner: every unit keeps those that suit it.
+1. **Unwind tables** and the placement of blocks: every unit keeps the options that suit it.
 2. **Pipelines.** Short pipelines behind the level are tried; every unit keeps the one that suits it.
 3. **Starts.** A few simple policies compile all units once. Functions fall into components that no inlining
-   crosses, so every component keeps the policy that makes it smallest; one more compilation joins them.
+   crosses, so every component keeps the policy that makes it smallest; one more compilation joins them. Then
+   units keep the machine outliner where it helps; before, it would hide what inlining is worth.
 4. **Flips.** A compilation flips many decisions whose influence is disjoint; the sizes of the functions tell
    the flips apart (`influence`). Those that shrink their functions stay, and the next compilation builds on
    them. Every few compilations the whole is measured; flips that did not keep their promise are dropped where
@@ -84,9 +85,9 @@ class Search(Study):
         self._random = random.Random(self.seed)
         phases: list[tuple[str, Callable[[], None]]] = [
             ("options", self._tables),
-            ("options", partial(self._options, OPTIONS[:1])),
             ("pipeline", partial(self._tails, TAILS[:FIRST])),
             ("inline", self._starts),
+            ("options", partial(self._options, OPTIONS[:1])),
             ("size", partial(self._functions, SIZE_LEVELS)),
             ("unroll", partial(self._functions, UNROLLING)),
             ("eviction", partial(self._more_options, EVICTION)),
