@@ -12,7 +12,7 @@ from passpilot.features.point import find_point
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular
 from passpilot.training.report.logs import PageRun, Strings
-from passpilot.training.rewards import symbol_sizes
+from passpilot.training.rewards import SIZE_HEADS, symbol_sizes
 from passpilot.training.tuning.decision_file import read_decisions
 
 Json = Mapping[str, object]
@@ -40,7 +40,19 @@ def tune_of(name: str, raw: Json) -> dict[str, object]:
         "start": start,
         "text": text,
         "reward": str(raw.get("reward", "")),
+        "sizes": _pairs(raw.get("sizes")),
         "units": [_unit_of(unit) for unit in units] if isinstance(units, list) else [],
+    }
+
+
+def _pairs(raw: object) -> dict[str, list[float]]:
+    """The sizes before and after, by `SIZE_HEADS`."""
+    found = raw if isinstance(raw, dict) else {}
+    rows = {head: found.get(kind) for kind, head in SIZE_HEADS.items()}
+    return {
+        head: [float(size) for size in pair]
+        for head, pair in rows.items()
+        if isinstance(pair, list) and len(pair) == 2 and all(map(_is_number, pair)) and pair[0]
     }
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DEADLINE: Final = 120.0
 """The seconds that a link, or the compilation of a unit, may take."""
 
-_MAP_LINE: Final = re.compile(r" *[0-9a-f]+ +[0-9a-f]+ +([0-9a-f]+) +\d+ (\S| {8}\S| {16}\S)(.*)")
+_MAP_LINE: Final = re.compile(r" *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ (\S| {8}\S| {16}\S)(.*)")
 """A line of lld's map: addresses, size, alignment; an output section, an input section or a symbol."""
 
 ALLOCATED: Final = "allocated"
@@ -186,14 +186,14 @@ class LinkedSizes:
         """
         symbols = [{each.name: each for each in function_symbols(data)} for data in objects]
         known = {os.path.join(self._scratch, f"{number}.o"): number for number in range(len(objects))}
-        rows: list[tuple[int, str, float]] = []
+        places: dict[tuple[str, int], list[tuple[str, float]]] = {}
         parts = [0.0] * len(objects)
         code, number = None, None
         for line in text.splitlines():
             found = _MAP_LINE.match(line)
             if not found:
                 continue
-            size, column, rest = int(found[1], 16), found[2], found[3]
+            address, size, column, rest = found[1], int(found[2], 16), found[3], found[4]
             if len(column) == 1:
                 code = parts_of.get(column + rest)
             elif len(column) == 9:
@@ -204,7 +204,11 @@ class LinkedSizes:
             elif code and number is not None and (symbol := symbols[number].get(column.lstrip() + rest)):
                 # a symbol of another object has the same code, and costs nothing
                 more = _bytes(symbol, kind) - symbol.size
-                rows.append((number, scoped(number, symbol.name, local=symbol.local), size + more))
+                name = scoped(number, symbol.name, local=symbol.local)
+                places.setdefault((address, number), []).append((name, size + more))
+        rows = (  # what is folded costs once
+            (number, name, size / len(same)) for (_, number), same in places.items() for name, size in same
+        )
         return summed(rows, parts, total)
 
 

@@ -33,7 +33,8 @@ LINK_LAST: Final = "full-link-time-optimization-last"
 OPT_LEVEL: Final = 2
 """The level of code generation, llc's default."""
 
-SECTIONS: Final = ("-function-sections", "-data-sections")
+SECTIONS: Final = ("-function-sections", "-data-sections", "-addrsig")
+"""As clang has them, so that a linker can drop what is not used, and fold what is the same."""
 
 KEPT: Final = 64
 """The most modules that a worker of a cluster keeps."""

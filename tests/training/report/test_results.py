@@ -46,7 +46,10 @@ def test_units_of_a_search() -> None:
     ]
     assert data["sizes"] == [], "the search does not know functions"
     (plain,) = shown(r=SEARCH)["tunes"]
-    assert (plain["reward"], plain["units"]) == ("", [])
+    assert (plain["reward"], plain["units"], plain["sizes"]) == ("", [], {})
+    sizes = {"allocated": [200, 100], "text": [100, 75], "file": [300, 150], "compressed": ["x", 1]}
+    (sized,) = shown(r={**SEARCH, "sizes": sizes})["tunes"]
+    assert node(f"allSizes({json.dumps(sized)})") == "r: allocated −50.0 %, .text −25.0 %, stripped −50.0 %."
 
 
 @pytest.mark.parametrize(

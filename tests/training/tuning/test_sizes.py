@@ -16,8 +16,9 @@ from passpilot.plugin.errors import CompilationError
 from passpilot.plugin.module import Module
 from passpilot.training.rewards import FILE_SIZES, code_bytes, function_symbols, symbol_sizes
 from passpilot.training.tuning import sizes
+from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.sizes import LinkedSizes, estimated_sizes, object_sizes, run_compiler, scoped
-from passpilot.training.tuning.unit import LLVMS_OWN, Compiled
+from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, Unit
 
 FIRST: Final = """\
 target triple = "x86_64-pc-linux-gnu"
@@ -127,6 +128,7 @@ MAP: Final = """\
             1000             1000       30    16         SCRATCH/1.o:(.text)
             1000             1000       10     1                 second
             1010             1010        8     1                 own
+            1010             1010        8     1                 both
             1018             1018        8     1                 own
             1018             1018        8     1                 folded twin
             1030             1030       40    16         /usr/lib/crt1.o:(.text)
@@ -153,8 +155,8 @@ def test_a_map_tells_which_object_brings_what() -> None:
     text, objects = MAP.replace("SCRATCH", measure._scratch), [own.code, other.code]
     code = measure._read_map(999, text, objects, {".text.hot": True, ".init": True}, "text")
     assert code.total == 999
-    assert code.functions == {"second": 16, "1:own": 16, "main": 15, "both": 7}
-    assert code.owners == {"second": 1, "1:own": 1, "main": 0, "both": 0}
+    assert code.functions == {"second": 16, "1:own": 4 + 8, "main": 15, "both": 4 + 7}
+    assert code.owners == {"second": 1, "1:own": 1, "main": 0, "both": 1}
     assert list(code.objects) == [15 + 7, 0x30]
     sections = {".interp": False, ".text.hot": True, ".init": True, ".rodata": False, ".eh_frame": False}
     whole = measure._read_map(999, text, objects, sections, "allocated")
@@ -194,3 +196,21 @@ def test_what_a_failing_compiler_says(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(sizes, "DEADLINE", 0.05)
     with pytest.raises(CompilationError, match=r"^tune: expected a thing within 0\.05 s, got none$"):
         shell("exec sleep 60")
+
+
+def test_same_functions_are_folded_and_cost_once(tmp_path: Path) -> None:
+    """A search links objects that say which addresses matter, as clang's do."""
+    body = "  %y = mul i32 %x, 77\n  %z = sdiv i32 %y, 13\n  ret i32 %z\n"
+    twins = "".join(f"define i32 @{name}(i32 %x) unnamed_addr {{\n{body}}}\n" for name in ("one", "two"))
+    calls = "  %a = call i32 @one(i32 %x)\n  %b = call i32 @two(i32 %a)\n  ret i32 %b\n"
+    main = f"define i32 @main(i32 %x) {{\n{calls}}}\n"
+    module = Module(f'target triple = "x86_64-pc-linux-gnu"\n{twins}{main}'.encode())
+    (made,) = Engine([Unit(module, "default<O0>", sections=True)]).compile([(0, LLVMS_OWN)])
+    assert isinstance(made, Compiled)
+    whole, folded = (
+        LinkedSizes(["clang-22", 0, "-Wl,--gc-sections", *flags], str(tmp_path))([made], "text")
+        for flags in ((), ("-Wl,--icf=safe",))
+    )
+    assert whole.functions["one"] == whole.functions["two"] == 2 * folded.functions["one"]
+    assert folded.functions["one"] == folded.functions["two"]
+    assert folded.total <= whole.total - whole.functions["one"]

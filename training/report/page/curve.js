@@ -17,7 +17,8 @@ function SearchSection({ data }) {
     .filter(({ curve }) => curve.length)
     .map((search, at) => ({ ...search, start: search.curve[0][2], hue: HUES[at % HUES.length] }));
   if (!searches.length) return null;
-  const text = `The best size found so far${searches.length > 1 ? ", as the change from the start" : ""}.`;
+  const found = `The best size found so far${searches.length > 1 ? ", as the change from the start" : ""}.`;
+  const text = [found, ...searches.map(allSizes)].filter(Boolean).join(" ");
   const axes = [
     [0, "Compilations"],
     [1, "Seconds"],
@@ -28,6 +29,12 @@ function SearchSection({ data }) {
       <${Curves} searches=${searches} axis=${axis} />
     <//>
   `;
+}
+
+/** The change of what is loaded, of machine code, of the stripped file and of that by xz, in words. */
+function allSizes({ name, sizes }) {
+  const words = Object.entries(sizes ?? {}).map(([size, [before, after]]) => `${size} ${change(after / before)}`);
+  return words.length ? `${name}: ${words.join(", ")}.` : "";
 }
 
 const bestSize = (search, step) => `${count(step[2])} bytes (${change(step[2] / search.start)})`;
