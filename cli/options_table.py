@@ -101,7 +101,8 @@ def _limit(row: HookedPoint, limit: Limit) -> OptionRow:
 _STATISTICS: Final = "", "print decisions and times, and LLVM's statistics"
 _UNWIND: Final = (
     "MODE",
-    "write unwind tables that are exact at MODE: faults, shared, calls, exceptions, none or full",
+    "write unwind tables that are exact at MODE: faults, shared, linked, calls, exceptions, none "
+    "or full",
 )
 _UNASKED: Final = "", "print what the advisors did, and why a runner was never asked"
 
@@ -143,7 +144,7 @@ TABLE: Final = (
     ),
     OptionRow(
         "unwind",
-        "full|faults|shared|calls|exceptions|none",
+        "full|faults|shared|linked|calls|exceptions|none",
         _UNWIND[1],
         ("cc", "plugin"),
         "choice",

@@ -228,15 +228,37 @@ def test_full_links_share_entries_and_drop_what_is_unused(tmp_path: Path) -> Non
         "-fvisibility=hidden",
         "-ffunction-sections",
     )
-    for mode in ("full", "faults", "shared"):
-        arguments = (f"--unwind={mode}", "-w", *flags, "-Wl,--gc-sections", "a.c", "-o", f"{mode}.so")
+    for mode in ("full", "faults", "shared", "@oz"):
+        tables = f"--policy={mode}" if mode == "@oz" else f"--unwind={mode}"
+        arguments = (tables, "-w", *flags, "-Wl,--gc-sections", "a.c", "-o", f"{mode}.so")
         done = command("cc", *arguments, cwd=tmp_path)
         assert (done.code, done.err) == (0, "")
     found = check_unwind(str(tmp_path / "full.so"), str(tmp_path / "shared.so"))
     assert (found.functions, found.differences, found.dropped) == (41, (), 0)
     assert entries(tmp_path / "faults.so") == 41
     assert entries(tmp_path / "shared.so") == 3  # 32 and 8 functions, and the one that is exported
+    assert entries(tmp_path / "@oz.so") == 3
     assert found.sizes[1] < 0.2 * found.sizes[0]
+
+
+def test_entries_are_shared_where_the_linker_optimizes(tmp_path: Path) -> None:
+    """By `linked`; units have what `faults` writes."""
+    compiled(tmp_path, "frames.bc", *language("-Oz", "-emit-llvm"))
+    link = ("-Oz", "-w", "-flto", "-fuse-ld=lld", "-nostdlib", "-shared", "-fPIC", "frames.cpp", "-o")
+    made: dict[tuple[str, str], bytes] = {}
+    for mode in ("faults", "shared", "linked"):
+        unwind = f"--unwind={mode}"
+        for kind, arguments in (
+            ("unit", ("cc", unwind, "-w", *language("-Oz"), "frames.cpp", "-o")),
+            ("llc", ("llc", f"-{unwind[2:]}", "-filetype=obj", "frames.bc", "-o")),
+            ("link", ("c++", unwind, *link)),
+        ):
+            done = command(*arguments, "out", cwd=tmp_path)
+            assert (done.code, done.err) == (0, "")
+            made[kind, mode] = (tmp_path / "out").read_bytes()
+    assert made["unit", "linked"] == made["unit", "faults"] != made["unit", "shared"]
+    assert made["llc", "linked"] == made["llc", "faults"] != made["llc", "shared"]
+    assert made["link", "linked"] == made["link", "shared"] != made["link", "faults"]
 
 
 def test_functions_that_cannot_move_keep_an_entry_of_their_own(tmp_path: Path) -> None:
@@ -359,7 +381,8 @@ def test_wrong_modes_are_refused(tmp_path: Path) -> None:
     done = command("cc", "--unwind=some", "-c", "frames.cpp", cwd=tmp_path)
     assert done.code == 2
     assert (
-        "cc: --unwind: expected full or faults or shared or calls or exceptions or none, got some" in done.err
+        "cc: --unwind: expected full or faults or shared or linked or calls or exceptions or none, got some"
+        in done.err
     )
     llc = (str(bindir() / "llc"), f"-load={llvm_plugin()}", str(bitcode), "-o", str(tmp_path / "x.s"))
     for flags, mode, name in (
@@ -370,7 +393,7 @@ def test_wrong_modes_are_refused(tmp_path: Path) -> None:
             [*llc, *flags], capture_output=True, text=True, env=environment(mode), check=False, timeout=60
         )
         assert refused.returncode == 1
-        expected = f"{name}: expected full, faults, shared, calls, exceptions or none, got 'some'"
+        expected = f"{name}: expected full, faults, shared, linked, calls, exceptions or none, got 'some'"
         assert expected in refused.stderr
     done = command("llc", "-unwind=some", str(bitcode), cwd=tmp_path)
     assert done.code == 2

@@ -64,7 +64,7 @@ def test_the_same_module_becomes_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_all_recipes_write_smaller_unwind_tables(tmp_path: Path) -> None:
-    assert {each.options[-1] for each in find_bundle("@oz").recipes} == {"unwind=faults"}
+    assert {each.options[-1] for each in find_bundle("@oz").recipes} == {"unwind=linked"}
     (tmp_path / "a.cpp").write_text(FRAMES)
     flags = ("--policy=@oz", "-Oz", "-w", "-c", "-emit-llvm", "a.cpp", "-o", "a.bc")
     done = passpilot("cc", *flags, cwd=tmp_path)

@@ -75,7 +75,7 @@ void initializeLLVM() {
     initializeInstCombine(Registry);
     initializeTarget(Registry);
     initializeCodeGen(Registry);
-    registerUnwindTables();
+    registerUnwindTables(/*InLinker=*/false);
   });
 }
 

@@ -22,7 +22,9 @@ namespace passpilot {
 
 namespace {
 
-enum class Mode { Full, Faults, Shared, Calls, Exceptions, None };
+enum class Mode { Full, Faults, Shared, Linked, Calls, Exceptions, None };
+
+bool Links = false;
 
 cl::opt<Mode> Wanted(
     StringRef(UnwindName), cl::desc("Where unwind tables are exact"),
@@ -32,18 +34,25 @@ cl::opt<Mode> Wanted(
         clEnumValN(Mode::Faults, "faults", "at calls and at what can fault"),
         clEnumValN(Mode::Shared, "shared",
                    "as faults, and neighbours share an entry"),
+        clEnumValN(Mode::Linked, "linked",
+                   "shared in link-time optimization, else faults"),
         clEnumValN(Mode::Calls, "calls", "at calls"),
         clEnumValN(Mode::Exceptions, "exceptions",
                    "at calls; none for functions that no exception passes"),
         clEnumValN(Mode::None, "none",
                    "at calls; none for functions without a handler")));
 
+/// What \p M means in this tool.
+Mode resolved(Mode M) {
+  return M != Mode::Linked ? M : Links ? Mode::Shared : Mode::Faults;
+}
+
 Mode modeOf(const Function &F) {
   Mode M = Wanted;
   const StringRef Own = F.getFnAttribute(UnwindName).getValueAsString();
   if (!Own.empty() && Wanted.getParser().parse(Wanted, UnwindName, Own, M))
-    return Wanted;
-  return M;
+    return resolved(Wanted);
+  return resolved(M);
 }
 
 /// The pass of LLVM's behind which no code moves any more; null for targets
@@ -128,7 +137,7 @@ void insert(TargetMachine &TM, PassManagerBase &, TargetPassConfig *C) {
   if (!Info)
     return;
   C->insertPass(Info->getTypeInfo(), &UnwindTables::ID);
-  if (Wanted == Mode::Shared && hasTables(TM))
+  if (resolved(Wanted) == Mode::Shared && hasTables(TM))
     C->insertPass(&UnwindTables::ID, &SharedEntriesID);
 }
 
@@ -142,7 +151,8 @@ bool sharesEntry(const MachineFunction &MF) {
           isNoOpWithoutInvoke(classifyEHPersonality(F.getPersonalityFn())));
 }
 
-void registerUnwindTables() {
+void registerUnwindTables(bool InLinker) {
+  Links = InLinker;
   static const RegisterTargetPassConfigCallback Callback(insert);
 }
 

@@ -13,7 +13,8 @@ namespace passpilot {
 inline constexpr const char *UnwindName = "unwind";
 
 /// Makes the pass a part of every code generation. Call this behind what sets
-/// the option when passes are added.
-void registerUnwindTables();
+/// the option when passes are added. \p InLinker: all code is optimized at link
+/// time.
+void registerUnwindTables(bool InLinker);
 
 } // namespace passpilot

@@ -200,8 +200,8 @@ void permitPass(std::string Name) {
 }
 
 bool isUnwindMode(std::string_view Text) {
-  static constexpr std::string_view Modes[] = {"full",  "faults",     "shared",
-                                               "calls", "exceptions", "none"};
+  static constexpr std::string_view Modes[] = {
+      "full", "faults", "shared", "linked", "calls", "exceptions", "none"};
   return contains(Modes, Text);
 }
 

@@ -40,7 +40,7 @@ bool isUnwindMode(std::string_view Text);
 
 /// The values, for messages.
 inline constexpr const char *ExpectedUnwind =
-    "full, faults, shared, calls, exceptions or none";
+    "full, faults, shared, linked, calls, exceptions or none";
 
 /// What an error expects in place of other options and other passes.
 inline constexpr const char *ExpectedOption =

@@ -262,7 +262,7 @@ void advise(TargetMachine &, PassManagerBase &PM, TargetPassConfig *) {
 
 void registerCodeGeneration() {
   static const RegisterTargetPassConfigCallback Callback(advise);
-  registerUnwindTables();
+  registerUnwindTables(isLinker());
 }
 
 } // namespace passpilot

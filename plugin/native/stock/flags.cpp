@@ -77,7 +77,7 @@ Option Policy("policy", "@NAME",
               "of LLVM's");
 Option Unwind("unwind", "MODE",
               "Write unwind tables that are exact at MODE: faults, "
-              "shared, calls, exceptions, none or full");
+              "shared, linked, calls, exceptions, none or full");
 
 std::pair<std::string, std::string> halves(StringRef Text) {
   const auto [Name, Value] = Text.split('=');
