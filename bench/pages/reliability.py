@@ -81,6 +81,22 @@ def runners(cases: Sequence[dict[str, Any]]) -> str:
     return f"{table(['runner', *heads], lines)}\n{len(cases)} cases, {wrong} of them wrong.\n"
 
 
+def mlir(rows: Rows) -> str:
+    """The counts of bench.sweeps.mlir."""
+    lines = [
+        [
+            f"`{name}`",
+            f"{len(row['done']):,}",
+            str(row.get("changed", "")),
+            f"{len(row['wrong'])}",
+            row["date"],
+        ]
+        for name, row in rows.items()
+        if row["done"] or row["wrong"]
+    ]
+    return table(["sweep, pipeline or point", "modules", "changed", "wrong", "last"], lines)
+
+
 def outside(rows: Rows) -> str:
     """The projects of others."""
     lines = []
@@ -185,6 +201,18 @@ where they were ended, and run now and then; `make test` has a small part of the
   instructions that can fault.
 
 {unwind_tables(read("soak.json")["rows"])}
+## MLIR in two doors
+
+`python -m bench.sweeps.mlir` runs `passpilot mlir-opt` and stock mlir-opt-22 with the plugin.
+
+- `identity`: all modules of the tests (the inputs of lit, four programs of JAX, and generated ones) have the
+  same bytes from both, as generic text with locations: with native passes, without any pass, and with every
+  point's default, constant and random answers, and a decision function. Without advice, text and bytecode are
+  the same, too.
+- `random`: generated modules compute the same after random decisions, which both take alike; "changed" are
+  those that differ from the module without decisions.
+
+{mlir(read("mlir.json"))}
 ## Readers of what others wrote
 
 `make fuzz` mutates the inputs of the readers of data, of which SECURITY.md in the checkout has a list, and

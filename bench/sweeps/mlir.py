@@ -55,10 +55,11 @@ OTHERS: Final = tuple(
 )
 NATIVE: Final = ("inline,canonicalize,cse,symbol-dce", "")
 FORMS: Final = (
-    (),
     ("--mlir-print-op-generic", "--mlir-print-debuginfo"),
+    (),
     ("--emit-bytecode",),
 )
+"""The first for all pipelines, all of them for those of MLIR's own passes."""
 
 
 def modules(folder: Path) -> Iterator[tuple[str, str]]:
@@ -68,10 +69,13 @@ def modules(folder: Path) -> Iterator[tuple[str, str]]:
     for name in MODULES:
         yield name, unpacked(name, folder).text
     yield "tests' calls", CALLS
-    for seed in range(BATCH):
-        yield f"calls {seed}", Program(seed).text()
-        yield f"linalg {seed}", linalg.Maker(seed).program().text
-        yield f"chain {seed}", Chain(seed).program().text
+    for name, make in (
+        ("calls", calls),
+        ("operations", operations),
+        ("chains", chains),
+        ("buffers", buffers),
+    ):
+        yield f"{BATCH} {name}", SPLIT.join(make(seed)[0] for seed in range(BATCH))
 
 
 def identity(rows: dict[str, Any]) -> None:
@@ -84,8 +88,10 @@ def identity(rows: dict[str, Any]) -> None:
             for pipeline in (*NATIVE, *INLINE, *(OTHERS if "linalg." in text or "memref." in text else ())):
                 row = rows.setdefault(f"identity, {pipeline or 'no pass'}", {"done": {}, "wrong": {}})
                 if module not in row["done"]:
-                    wrong = ", ".join(filter(None, (differs(pipeline, form, folder) for form in FORMS)))
-                    judge(row, module, wrong)
+                    forms = FORMS if pipeline in NATIVE and SPLIT not in text else FORMS[:1]
+                    split = ("--split-input-file",) * (SPLIT in text)
+                    wrong = filter(None, (differs(pipeline, (*form, *split), folder) for form in forms))
+                    judge(row, module, ", ".join(wrong), text.count(SPLIT) + 1)
             write(RECORD, rows)
 
 
@@ -110,14 +116,15 @@ def both(pipeline: str, form: tuple[str, ...], folder: Path) -> tuple[Done, Done
     return theirs, passpilot("mlir-opt", "in.mlir", *flags, cwd=folder)
 
 
-def judge(row: dict[str, Any], case: str, wrong: str) -> None:
+def judge(row: dict[str, Any], case: str, wrong: str, count: int = 1) -> None:
+    """Count the modules of a case, if they are right."""
     row["date"] = time.strftime("%Y-%m-%d", time.gmtime())
     row["wrong"].pop(case, None)
     if wrong:
         row["wrong"][case] = wrong
         print(f"{case}: {wrong}", file=sys.stderr)
     else:
-        row["done"][case] = 1
+        row["done"][case] = count
 
 
 def calls(seed: int) -> tuple[str, Run]:

@@ -68,7 +68,7 @@ passpilot mlir-opt mine.mlir --allow-unregistered-dialect --emit-llvm -o mine.ll
 grep -q define mine.ll
 du -sm venv/lib/python3*/site-packages | sed 's/^/MB of all packages: /'
 du -sm venv/lib/python3*/site-packages/*llvm* venv/lib/python3*/site-packages/mlir
-passpilot plugin-path 2>&1 | grep 'got none; sudo apt-get install llvm-22'
+passpilot plugin-path 2>&1 | grep 'is on the PATH; sudo apt-get install llvm-22'
 """
 
 
