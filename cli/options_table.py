@@ -101,8 +101,7 @@ def _limit(row: HookedPoint, limit: Limit) -> OptionRow:
 _STATISTICS: Final = "", "print decisions and times, and LLVM's statistics"
 _UNWIND: Final = (
     "MODE",
-    "write unwind tables that are exact at MODE: faults, shared, linked, calls, exceptions, none "
-    "or full",
+    "write unwind tables that are exact at MODE: faults, shared, linked, calls, exceptions, none or full",
 )
 _UNASKED: Final = "", "print what the advisors did, and why a runner was never asked"
 

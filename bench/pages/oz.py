@@ -71,7 +71,8 @@ def by_program(result: EvaluationResult, metric: str) -> str:
     for program in sorted(result.programs, key=lambda program: program["name"]):
         ratios = [ratio_of(program, metric, name, LEVEL) for name in others]
         size = [f"{program['results'][LEVEL][SIZE]:,}"] * sized
-        rows.append([program["name"], *size, *("-" if ratio is None else f"{ratio:.3f}" for ratio in ratios)])
+        cells = ["not known" if ratio is None else f"{ratio:.3f}" for ratio in ratios]
+        rows.append([program["name"], *size, *cells])
     return table(["program", *["bytes at `-Oz`"] * sized, *map(named, others)], rows)
 
 
@@ -139,7 +140,7 @@ programs; smaller is better. Every program ran {rounds} times{unsteady(result)}.
 
 {by_program(result, SIZE)}
 The policy was not made on these programs. [What searches of the programs find](tuning-results.md) is on
-another page, still as machine code without `--icf=safe`.
+another page.
 
 ## Run time
 
