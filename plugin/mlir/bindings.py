@@ -85,6 +85,8 @@ class Bindings:
         """
         folder = Path(str(_folder(self.root)))
         pattern = PACKAGES[self.root].library
+        if not pattern:
+            raise InputError(f"{self.root}: it exports no C API of MLIR; passes run on copies of its modules")
         if found := sorted((folder / "_mlir_libs").glob(pattern)):
             return found[0]
         raise InputError(f"{self.root}: expected _mlir_libs/{pattern} in {folder}, got none; {_INSTALL}")

@@ -19,12 +19,7 @@ INLINED: Final = ("chlo", "stablehlo")
 
 
 def upstream_copy(who: str, module: Any) -> Operation:
-    """A copy of a module of other bindings as an operation of upstream's.
-
-    Raises:
-        ClashError: upstream's bindings cannot be in this process.
-        InputError: it is no module, or upstream's bindings are not installed or cannot read its text.
-    """
+    """A copy of a module of other bindings, as `module_in` makes it; another operation is an `InputError`."""
     if module.operation.name != "builtin.module":
         got = f"{module.operation.name} of {bindings(module).root}"
         raise InputError(f"{who}: expected a builtin.module, got {got}; take the module around it")
@@ -55,11 +50,7 @@ def module_in(who: str, text: bytes) -> Operation:
 
 @contextmanager
 def usable(who: str, operation: Operation) -> Iterator[Operation]:
-    """The operation; or, if no pass can run in its bindings, a copy in upstream's, which replaces it.
-
-    Raises:
-        InputError: it cannot be copied.
-    """
+    """The operation; or, if no pass can run in its bindings, a copy in upstream's, which replaces it."""
     if bindings(operation).root in ROOTS:
         yield operation
         return

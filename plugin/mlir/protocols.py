@@ -3,28 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping, Sequence
-from typing import Literal, Protocol
+from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
+from typing import Any, Literal, Protocol
 
 
 class Attribute(Protocol):
-    """An attribute; only some kinds have a value."""
-
     @property
     def value_bytes(self) -> bytes: ...
 
 
 class Location(Protocol):
-    """The source location of an operation."""
-
     def emit_error(self, message: str) -> None: ...
-
-
-class Use(Protocol):
-    """One use of a value as an operand."""
-
-    @property
-    def owner(self) -> object: ...
 
 
 class Value(Protocol):
@@ -37,9 +26,7 @@ class Value(Protocol):
     def type(self) -> object: ...
 
     @property
-    def uses(self) -> Iterable[Use]: ...
-
-    def replace_all_uses_with(self, other: Value) -> None: ...
+    def uses(self) -> Collection[Any]: ...
 
 
 class Block(Protocol):

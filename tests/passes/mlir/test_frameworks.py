@@ -11,10 +11,12 @@ import sys
 from ctypes.util import find_library
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
+from passpilot import mlir
+from passpilot.plugin.mlir.exchange import module_in
 from tests.command import GENEROUS
 
 PAGE: Final = (Path(__file__).parents[3] / "docs" / "mlir-frameworks.md").read_text()
@@ -145,6 +147,36 @@ def failing(program: str, folder: Path) -> str:
     with pytest.raises(AssertionError) as raised:
         run(program, folder)
     return str(raised.value)
+
+
+JAXS: Final = b"""
+"func.func"() <{function_type = (tensor<f32>) -> tensor<f32>, sym_name = "g", sym_visibility = "private"}> ({
+^bb0(%x: tensor<f32>):
+  %0 = "stablehlo.tanh"(%x) : (tensor<f32>) -> tensor<f32>
+  "func.return"(%0) : (tensor<f32>) -> ()
+}) : () -> ()
+"func.func"() <{function_type = (tensor<f32>) -> tensor<f32>, sym_name = "h", sym_visibility = "private"}> ({
+^bb0(%x: tensor<f32>):
+  %0 = "stablehlo.composite"(%x) <{decomposition = @g, name = "a.b"}> : (tensor<f32>) -> tensor<f32>
+  "func.return"(%0) : (tensor<f32>) -> ()
+}) : () -> ()
+"func.func"() <{function_type = (tensor<f32>) -> tensor<f32>, sym_name = "main"}> ({
+^bb0(%x: tensor<f32>):
+  %0 = "func.call"(%x) <{callee = @h}> : (tensor<f32>) -> tensor<f32>
+  "func.return"(%0) : (tensor<f32>) -> ()
+}) : () -> ()
+"""
+
+
+def test_operations_of_jax_in_upstreams_bindings() -> None:
+    """They are inlined, and a symbol that only they mention stays; MLIR sees no symbols in properties."""
+    module = module_in("test", JAXS)
+    mlir.run_pipeline(module, "builtin.module(advised-inline{runner=const:1},symbol-dce)")
+    assert str(module).count("func.func") == 2
+    assert "call @h" not in str(module)
+    main: Any = list(module.regions[0].blocks[0].operations)[1]
+    composite = main.regions[0].blocks[0].operations[0].operation
+    assert sorted(composite.attributes) == ["decomposition", "name"]
 
 
 MARKING: Final = """
