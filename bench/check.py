@@ -54,6 +54,8 @@ CHECKS: Final = (
     Check("allocation.questions", ("lz4", "3")),
     Check("mlir.inline"),
     Check("mlir.plugin"),
+    Check("mlir.tune", hours=True),
+    Check("mlir.estimate", hours=True),
     Check("training.episodes"),
     Check("policies.unwind", ("Oz", "faults", "cjson", "yajl")),
     Check("policies.unwind", ("Oz", "shared", "cjson", "yajl")),

@@ -47,8 +47,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_there_are_ten() -> None:
-    assert len(TASKS) == 10
+def test_there_are_eleven() -> None:
+    assert len(TASKS) == 11
 
 
 @pytest.mark.soak

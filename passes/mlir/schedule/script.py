@@ -227,13 +227,22 @@ def _operation(writer: _Writer, handle: str, shape: OperationShape, plan: Operat
     if plan.threads > 1:
         shared = next((loop for loop in order if loop in shape.parallel and shape.extents[loop] > 1), None)
         if shared is not None:
-            counts = [plan.threads if loop == shared else 0 for loop in range(len(shape.loops))]
-            text = f"transform.structured.tile_using_forall {{}} num_threads {counts}"
+            share = _share(shape.extents[shared], plan, shared)
+            sizes = [share if loop == shared else 0 for loop in range(len(shape.loops))]
+            text = f"transform.structured.tile_using_forall {{}} tile_sizes {sizes}"
             handle, _ = writer.gives(text, [handle], [_ANY, _ANY])
     if any(plan.tile):
         handle, *_ = _tiled(writer, handle, plan.tile, order)
     if plan.vector:
         _vectorized(writer, handle, shape, plan, order)
+
+
+def _share(extent: int, plan: OperationPlan, loop: int) -> int:
+    """The iterations of a loop for one thread: whole tiles, and the same number for all where possible."""
+    least = max((plan.tile[loop] if plan.tile else 0), (plan.vector[loop] if plan.vector else 0), 1)
+    even = [size for size in range(least, extent, least) if extent % size == 0]
+    fair = -(-extent // plan.threads)
+    return min(even, key=lambda size: abs(size - fair), default=-(-fair // least) * least)
 
 
 def _tiled(writer: _Writer, handle: str, sizes: Sequence[int], order: Sequence[int]) -> list[str]:

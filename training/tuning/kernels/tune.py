@@ -127,7 +127,7 @@ def kernel_result(study: KernelSearch) -> KernelResult:
         study.seconds,
         study.curve,
         0,
-        _table(study, script),
+        _table(study),
         runs=study.summary(),
         plan=plan,
         script=script,
@@ -136,7 +136,7 @@ def kernel_result(study: KernelSearch) -> KernelResult:
     )
 
 
-def _table(study: KernelSearch, script: str) -> dict[str, Any]:
+def _table(study: KernelSearch) -> dict[str, Any]:
     """The search as `passpilot report` reads it."""
     start, best, function = study.start.total, study.best.total, study.unit.kernel.function
     return {
@@ -148,6 +148,6 @@ def _table(study: KernelSearch, script: str) -> dict[str, Any]:
         "curve": [[compiles, round(seconds, 3), value] for compiles, seconds, value in study.curve],
         "functions": {"before": {function: start}, "after": {function: best}},
         "units": [
-            {"name": study.name, "start": start, "text": best, "calls": 0, "pipeline": "", "options": script}
+            {"name": study.name, "start": start, "text": best, "calls": 0, "pipeline": "", "options": ""}
         ],
     }

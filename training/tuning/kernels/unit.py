@@ -112,7 +112,7 @@ class KernelUnit:
             ]
         for each in loaded:
             check_outputs(self.kernel, each.outputs(), self.expected)
-        return least_seconds([each.timer() for each in loaded], seconds)
+        return least_seconds([each.timer(self.threads) for each in loaded], seconds)
 
     def reference(self) -> list[Array]:
         """The outputs of the untransformed kernel, in this process, which it may end."""

@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 
 import passpilot
+from passpilot.passes.mlir.lower import to_llvm_dialect
+from passpilot.passes.mlir.schedule.apply import schedule
 from passpilot.passes.mlir.schedule.plan import KernelPlan, OperationPlan, read_plan
+from passpilot.passes.mlir.translate import translate
 from passpilot.plugin.errors import CompilationError, Error, InputError, UsageError
 from passpilot.plugin.isolated import run_isolated
 from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.engine import Engine
-from passpilot.training.tuning.kernels.kernel import Kernel
+from passpilot.training.tuning.kernels.kernel import Kernel, parsed_kernel
 from passpilot.training.tuning.kernels.running import check_outputs, make_arguments
 from passpilot.training.tuning.kernels.search import KernelSearch, run_time
 from passpilot.training.tuning.kernels.tune import KernelResult
@@ -149,6 +152,17 @@ def test_a_kernel_that_crashes_or_hangs_is_an_error(tmp_path: Path) -> None:
         unit.warm_up()
         with pytest.raises(CompilationError, match=message):
             run_isolated("tune", unit.reference, deadline)
+
+
+def test_threads_share_the_loops_of_a_parallel_plan(tmp_path: Path) -> None:
+    plan = KernelPlan("matmul").with_operation(1, OperationPlan((8, 0, 0), (), (4, 16, 4), threads=2))
+    module = parsed_kernel(MATMUL.encode(), "matmul")
+    schedule(module.operation, plan)
+    assert "scf.forall" in str(module)
+    to_llvm_dialect(module.operation, threads=True)
+    assert "__kmpc_fork_call" in translate(module.operation)
+    serial = replace(unit_of(tmp_path, MATMUL), threads=1)
+    assert serial.compile(plan).microseconds > 0, "one thread runs all parts"
 
 
 TWO = MATMUL + MATMUL.replace("@matmul", "@other")
