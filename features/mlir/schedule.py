@@ -89,25 +89,43 @@ PACK: Final = PointTable(
 """The answer is 1 to lay out the operands of a contraction in panels."""
 
 
-def vector_mask(op: Structured, sizes: Sequence[int]) -> list[list[bool]]:
-    """The choices for the loop behind those of `sizes`.
+def vector_mask(op: Structured, sizes: Sequence[int], tile: Sequence[int]) -> list[list[bool]]:
+    """The choices for the loop behind those of `sizes`, in a tile for a cache.
 
-    A size must divide the loop, and the vector has at most `MOST_ELEMENTS`. An operation with loops whose
-    order matters stays scalar code.
+    A size must divide the tile, and the vector has at most `MOST_ELEMENTS`. Of loops whose sum is an index,
+    one is in the vector. An operation with loops whose order matters stays scalar code.
     """
-    number, loop = len(sizes), op.loops[len(sizes)]
+    number = len(sizes)
     is_fixed = any(each.is_fixed or each.is_dynamic for each in op.loops)
-    elements = prod(size or each.extent for size, each in zip(sizes, op.loops, strict=False))
+    rooms = [_room(loop.extent, size) for loop, size in zip(op.loops, tile or [0] * MOST_LOOPS, strict=False)]
+    chosen = [size or room for size, room in zip(sizes, rooms, strict=False)]
+    sums = [loops for operand in op.operands for loops in operand.loops if number in loops and len(loops) > 1]
+    is_taken = any(chosen[loop] > 1 for loops in sums for loop in loops if loop < number)
 
     def allowed(size: int) -> bool:
         if size < 0 or is_fixed:
             return size < 0 and number == 0
-        whole = size or loop.extent
-        return loop.extent % whole == 0 and (whole == 1 or elements * whole <= MOST_ELEMENTS)
+        if size == 0 and not rooms[number]:
+            return False
+        whole = size or rooms[number]
+        if whole == 1:
+            return True
+        return (
+            not is_taken
+            and rooms[number] % whole == 0 < rooms[number]
+            and prod(chosen) * whole <= MOST_ELEMENTS
+        )
 
     return [[allowed(size) for size in VECTOR_SIZES]]
 
 
-def observe_vector(op: Structured, sizes: Sequence[int], planned: int) -> Mapping[str, object]:
+def _room(extent: int, tile: int) -> int:
+    """The iterations of a tile; 0 if the last tile has fewer."""
+    return 0 if tile and extent % tile else min(tile, extent) or extent
+
+
+def observe_vector(
+    op: Structured, sizes: Sequence[int], planned: int, tile: Sequence[int]
+) -> Mapping[str, object]:
     """The feature values of the next loop for `VECTORIZE`, beside those of the operation."""
-    return {**observe_loop(op, len(sizes), sizes, planned), "mask": vector_mask(op, sizes)}
+    return {**observe_loop(op, len(sizes), sizes, planned), "mask": vector_mask(op, sizes, tile)}

@@ -14,7 +14,7 @@ TEXT: Final = (Path(__file__).parents[2] / "SECURITY.md").read_text(encoding="ut
 ROWS: Final = re.findall(r"^\| ([^|\n]+) \| (code|data|data for LLVM) \| ([^|\n]+) \|$", TEXT, re.MULTILINE)
 
 FUZZED: Final = {
-    "decision files": "decision file|decision file in compilers",
+    "decision files": "decision file|decision file in compilers|kernel",
     "policies": "policy|policy record",
     "settings": "split|imitation|evolution",
     "`onnx:`": "model",

@@ -28,6 +28,7 @@ from passpilot.features.llvm.ir2vec import Vocabulary
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
 from passpilot.features.spec import TensorSpec, layout
+from passpilot.passes.mlir.schedule.plan import read_plan
 from passpilot.passes.report.table import read_report
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
@@ -65,7 +66,7 @@ from passpilot.training.report.inputs import Report
 from passpilot.training.rewards import code_bytes, function_symbols
 from passpilot.training.tuning.decision_file import read_decisions
 from passpilot.training.tuning.engine import _read as read_kept
-from passpilot.training.tuning.unit import UnitChoice
+from passpilot.training.tuning.unit import Unit, UnitChoice
 from tests.features.log.log_writer import inline_log
 from tests.training.learning.examples import arranged
 
@@ -267,6 +268,10 @@ option disable-lsr
 SPLIT: Final = b"[families]\nx = ['a', 'b']\n[parts]\ntrain = ['x']\nvalidation = ['c']\ntest = ['d']\n"
 IMITATE: Final = b"policy = 'trees'\nseed = 3\n[data]\ntrain = ['a']\n[trees]\nl2 = 1.5\nrounds = 10\n"
 EVOLVE: Final = b"modules = ['a.bc']\npipeline = 'default<Oz>'\nhidden = [3, 4]\nsigma = 0.5\n"
+KERNEL: Final = (
+    b'function = "f"\nfuse = false\n[packs]\n1 = [8, 16, 4]\n[root]\ntile = [4, 0]\n'
+    b"[[operations]]\ninterchange = [1, 0]\nvector = [1, 0]\nunroll = 2\nthreads = 1\n"
+)
 NETWORK: Final = {"names": ["a"], "mean": [0.0], "deviation": [1.0], "scaling": [0, 1],
                   "layers": [{"weights": [[1.0]], "biases": [0.5]}]}  # fmt: skip
 RATIO: Final[dict[str, object]] = {"allocated": 5, "text": 3, "stripped": 6, "xz": 2, "objects": 4,
@@ -347,7 +352,7 @@ def checkpoint(data: bytes, folder: Path) -> None:
 
 def kept(data: bytes, folder: Path) -> None:
     """Reads what a search has kept."""
-    if read_kept(written(data, folder, "k"), UnitChoice()) is None:
+    if read_kept(written(data, folder, "k"), Unit.unpacked, UnitChoice()) is None:
         raise InputError("none")
 
 
@@ -461,6 +466,7 @@ READERS: Final[dict[str, tuple[bytes, Reader]]] = {
     ),
     "split": (SPLIT, placed("s.toml", SplitFile.read)),
     "imitation": (IMITATE, placed("i.toml", lambda path: read_settings(path, ImitateSettings))),
+    "kernel": (KERNEL, placed("k.decisions", lambda path: read_plan(str(path)))),
     "evolution": (EVOLVE, placed("e.toml", lambda path: read_settings(path, EvolveSettings))),
     "checkpoint": ((SEEDS / "checkpoint").read_bytes(), checkpoint),
     "network": (json.dumps(NETWORK).encode(), placed("network.json", network)),

@@ -7,15 +7,17 @@ import contextlib
 import hashlib
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import read_regular, write_file
 from passpilot.training.machines.local import Machines
 from passpilot.training.tuning.unit import Compiled, Unit, UnitChoice
+
+T = TypeVar("T")
 
 _MOST_BYTES: Final = 1 << 30
 """Of one file that a search keeps."""
@@ -55,7 +57,10 @@ class Engine:
     def compile(self, work: Sequence[tuple[int, UnitChoice]]) -> list[Compiled | Error]:
         """Compile every choice for the unit of its number; an error for one that fails or takes too long."""
         paths = [os.path.join(self.folder, self._key(*task)) if self.folder else "" for task in work]
-        found = [self._read(path, *task) if path else None for path, task in zip(paths, work, strict=True)]
+        found = [
+            _read(path, self.units[number].unpacked, choice) if path else None
+            for path, (number, choice) in zip(paths, work, strict=True)
+        ]
         missing = [index for index, compiled in enumerate(found) if compiled is None]
         self.saved += sum(compiled.seconds for compiled in found if compiled is not None) / self.jobs
 
@@ -85,11 +90,12 @@ class Engine:
             self._modules[number] = unit.digest()
         return hashlib.sha256(self._modules[number] + unit.key(choice).encode()).hexdigest()
 
-    def _read(self, path: str, number: int, choice: Any) -> Any | None:
-        """What a file has; None if it is missing or damaged."""
-        try:
-            unpack = zlib.decompressobj()
-            data = unpack.decompress(read_regular(path, _MOST_BYTES), _MOST_BYTES)
-            return self.units[number].unpacked(data, path, choice) if unpack.eof else None
-        except (OSError, Error, ValueError, TypeError, KeyError, zlib.error):
-            return None
+
+def _read(path: str, unpacked: Callable[[bytes, str, Any], T], choice: Any) -> T | None:
+    """What a file has; None if it is missing or damaged."""
+    try:
+        unpack = zlib.decompressobj()
+        data = unpack.decompress(read_regular(path, _MOST_BYTES), _MOST_BYTES)
+        return unpacked(data, path, choice) if unpack.eof else None
+    except (OSError, Error, ValueError, TypeError, KeyError, zlib.error):
+        return None

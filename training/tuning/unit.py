@@ -163,7 +163,8 @@ class Unit:
         ).encode()
         return len(text).to_bytes(8, "little") + text + compiled.code
 
-    def unpacked(self, data: bytes, path: str, choice: UnitChoice) -> Compiled:
+    @staticmethod
+    def unpacked(data: bytes, path: str, choice: UnitChoice) -> Compiled:
         """The result in a kept file."""
         size = int.from_bytes(data[:8], "little")
         table: Any = parse_json(data[8 : 8 + size], path)

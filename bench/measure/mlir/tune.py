@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Searches the kernels of bench/kernels/*.mlir, and runs what is found beside other compilers and numpy.
 
-usage: python -m bench.measure.mlir.tune [KERNEL...] [--budget=SECONDS] [--peers=PYTHON] [--check]
+usage: python -m bench.measure.mlir.tune [KERNEL...] [--budget=SECONDS] [--peers=PYTHON] [--recorded]
 
 `--peers` names the interpreter of a virtual environment with iree-base-compiler, iree-base-runtime,
 apache-tvm and numpy; without one of them its column is empty. All that is compared runs on one processor, one
 thread each, in turns, run by run; the times are the least processor times, so that other load on the machine
 does not count, except in caches. The decisions are kept in
-bench/results/mlir-tune; `--budget=0` runs those again without a search.
+bench/results/mlir-tune; `--budget=0` runs those again without a search, and `--recorded` runs nothing. The
+table and the bars are of all kernels that have records.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from passpilot.training.tuning.kernels.unit import KernelUnit
 
 KERNELS: Final = ("matmul-256", "matmul-1024", "matmul-odd", "convolution", "attention", "layer-norm")
 FOLDER: Final = "mlir-tune"
-ROUNDS: Final = 60
+ROUNDS: Final = 40
 PEERS: Final = ("numpy", "iree", "tvm")
 OURS, LOOPS = "passpilot", "loops"
 DEADLINE: Final = 600.0
 SLOW: Final = 0.05
-"""Seconds; what takes longer runs in every tenth round."""
+"""Seconds; what takes longer runs twice."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +114,12 @@ def compared(path: Path, plan: KernelPlan, python: str) -> dict[str, float]:
         least = {side.name: side.run() for side in sides}
         for number in range(ROUNDS):
             for side in sides:
-                if least[side.name] < SLOW * 1e9 or number % 10 == 0:
+                if least[side.name] < SLOW * 1e9 or number == 0:
                     least[side.name] = min(least[side.name], side.run())
     return {name: nanoseconds / 1000 for name, nanoseconds in least.items()}
 
 
-def measure(name: str, budget: float, python: str) -> dict[str, Any]:
+def measure(name: str, budget: float, python: str) -> None:
     """Search a kernel, unless it has been searched, and compare what is found."""
     path, folder = ROOT / "bench" / "kernels" / f"{name}.mlir", RESULTS / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
@@ -133,7 +134,6 @@ def measure(name: str, budget: float, python: str) -> dict[str, Any]:
     row["flops"] = Kernel.read(path).flops
     row["microseconds"] = run_isolated("bench", compare, DEADLINE)
     write(f"{FOLDER}/{name}.json", row)
-    return row
 
 
 def bars(rows: dict[str, dict[str, Any]], top: float) -> list[Bar]:
@@ -161,8 +161,10 @@ def speed(row: dict[str, Any], side: str) -> float:
 
 
 @command
-def main(*names: str, budget: float = 60.0, peers: str = sys.executable) -> None:
-    rows = {name: measure(name, budget, peers) for name in names or KERNELS}
+def main(*names: str, budget: float = 60.0, peers: str = sys.executable, recorded: bool = False) -> None:
+    for name in () if recorded else names or KERNELS:
+        measure(name, budget, peers)
+    rows = {name: row for name in KERNELS if (row := read(f"{FOLDER}/{name}.json", {}))}
     top = max(peak(), read(f"{FOLDER}/peak.json", 0.0))
     write(f"{FOLDER}/peak.json", top)
     sides = (OURS, LOOPS, *PEERS)

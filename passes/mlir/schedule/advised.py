@@ -137,7 +137,7 @@ class _Decisions:
                 sizes.append(TILE_SIZES[MLIR_TILE.ask(values, op.operation)] if may_tile(loop) else 0)
             tile = tuple(sizes) if any(sizes) else ()
         order = _ordered(op, plan) if MLIR_INTERCHANGE.is_asked and any(tile) else plan.interchange
-        vector = _vector(op, plan) if MLIR_VECTORIZE.is_asked else plan.vector
+        vector = _vector(op, plan, tile) if MLIR_VECTORIZE.is_asked else plan.vector
         threads = plan.threads
         if MLIR_PARALLEL.is_asked and self.threads > 1:
             values = {**common, "threads": self.threads, "planned": threads > 1}
@@ -158,15 +158,15 @@ def _ordered(op: Structured, plan: OperationPlan) -> tuple[int, ...]:
     return () if order == sorted(order) else tuple(order)
 
 
-def _vector(op: Structured, plan: OperationPlan) -> tuple[int, ...]:
-    """The innermost tile that the runner of `mlir-vectorize` chooses."""
+def _vector(op: Structured, plan: OperationPlan, tile: Sequence[int]) -> tuple[int, ...]:
+    """The innermost tile that the runner of `mlir-vectorize` chooses, in tiles for a cache."""
     common, sizes = observe_operation(op), list[int]()
     for number in range(len(op.loops)):
         planned = plan.vector[number] if plan.vector else -1 if not number else 0
-        mask = vector_mask(op, sizes)[0]
+        mask = vector_mask(op, sizes, tile)[0]
         if planned not in VECTOR_SIZES or not mask[VECTOR_SIZES.index(planned)]:
             planned = next(size for size, ok in zip(VECTOR_SIZES, mask, strict=True) if ok)
-        values = {**common, **observe_vector(op, sizes, planned)}
+        values = {**common, **observe_vector(op, sizes, planned, tile)}
         size = VECTOR_SIZES[MLIR_VECTORIZE.ask(values, op.operation)]
         if size < 0:
             return ()

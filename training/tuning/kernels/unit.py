@@ -81,7 +81,8 @@ class KernelUnit:
         """A run as a kept file has it."""
         return json.dumps([run.microseconds, run.seconds]).encode()
 
-    def unpacked(self, data: bytes, path: str, choice: KernelPlan | None) -> KernelRun:
+    @staticmethod
+    def unpacked(data: bytes, path: str, choice: KernelPlan | None) -> KernelRun:
         """The run in a kept file."""
         row: Any = parse_json(data, path)
         microseconds, seconds = map(float, row)

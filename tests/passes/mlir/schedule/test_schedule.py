@@ -166,6 +166,18 @@ def test_runners_take_every_decision() -> None:
     assert "linalg.pack" not in str(module)
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_random_decisions_are_carried_out(name: str) -> None:
+    for seed in range(4):
+        module = parsed(KERNELS[name])
+        points = (MLIR_VECTORIZE, MLIR_INTERCHANGE, MLIR_PACK, MLIR_TILE)
+        advisors = [point.advisor(f"random:{seed}") for point in points]
+        for advisor in advisors:
+            advisor.may_idle = True
+        run_pipeline(module, "builtin.module(advised-schedule)", advisors)
+        module.operation.verify()
+
+
 def test_a_file_gives_what_the_plan_says(tmp_path: Path) -> None:
     path = str(tmp_path / "m.decisions")
     write_plan(path, PLANNED, [], [])
