@@ -50,7 +50,7 @@ class KernelResult(TuneResult):
         Raises:
             InputError: they cannot be written.
         """
-        note = f"{self.name}: {_milliseconds(self.start)} -> {_milliseconds(self.best)}"
+        note = f"{os.path.basename(self.name)}: {_milliseconds(self.start)} -> {_milliseconds(self.best)}"
         write_plan(path, self.plan, [note], self.names)
         write_file(f"{path}.mlir", self.script)
 
