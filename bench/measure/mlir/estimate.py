@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Counts the runs that a search of kernels needs with the estimate, and with chance in its place.
 
-usage: python -m bench.measure.mlir.estimate [KERNEL...] [--runs=N] [--check]
+usage: python -m bench.measure.mlir.estimate [KERNEL...] [--runs=N] [--recorded] [--check]
 
 Both search the same space from the same seeds. The curve is the best time after every run, the median of the
 seeds. The bar: with half of the runs, the estimate is as fast as chance with all of them.
@@ -56,9 +56,9 @@ def measure(name: str, runs: int) -> dict[str, Any]:
 
 
 @command
-def main(*names: str, runs: int = 32) -> None:
+def main(*names: str, runs: int = 32, recorded: bool = False) -> None:
     rows = read(f"{FOLDER}/estimate.json", {})
-    for name in names or KERNELS:
+    for name in () if recorded else names or KERNELS:
         rows[name] = measure(name, runs)
         write(f"{FOLDER}/estimate.json", rows)
     ratios = [row["estimate"][len(row["chance"]) // 2 - 1] / row["chance"][-1] for row in rows.values()]

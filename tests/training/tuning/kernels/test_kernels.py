@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 import passpilot
-from passpilot.passes.mlir.lower import to_llvm_dialect
+from passpilot.passes.mlir.lower import to_llvm_dialect, translate
 from passpilot.passes.mlir.schedule.apply import schedule
 from passpilot.passes.mlir.schedule.plan import KernelPlan, OperationPlan, read_plan
-from passpilot.passes.mlir.translate import translate
 from passpilot.plugin.errors import CompilationError, Error, InputError, UsageError
 from passpilot.plugin.isolated import run_isolated
 from passpilot.training.machines.local import Machines
