@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The most single-precision operations per second: independent multiply-adds of whole vector registers.
 // Prints GFLOP/s, the best of many short rounds. Compile with -O3 -march=native -ffp-contract=fast.
 #include <stdio.h>
