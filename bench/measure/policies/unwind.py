@@ -92,8 +92,8 @@ def slower(program: Program, level: str, mode: str) -> float:
     return counts[mode] / counts["full"]
 
 
-@command
-def main(level: str = "Oz", mode: str = "faults", *programs: str) -> None:
+def bars(level: str, mode: str, programs: tuple[str, ...]) -> list[Bar]:
+    """Measure programs with a mode, and print their table."""
     rows = {}
     for program in built(programs or part("validation")):
         rows[program.name] = measured(program, level, mode)
@@ -101,16 +101,26 @@ def main(level: str = "Oz", mode: str = "faults", *programs: str) -> None:
     means = geometric_means(rows.values(), RATIOS)
     show(f"-{level} with --unwind={mode}, relative to clang-22", "program", rows, means)
     worst = [max(row[name] for row in rows.values()) for name in ("allocated", "xz")]
-    settle(
-        Bar(f"allocated bytes, -{level}", means["allocated"], BARS.get((level, mode), 1.0), "clang-22"),
-        Bar("the worst program's", worst[0], 1.0, "clang-22"),
-        Bar("the worst program's, compressed", worst[1], 1.0, "clang-22"),
-        Bar("differences of rows", sum(row["differences"] for row in rows.values()), 0),
-        Bar("programs that print something else", sum(row["output"] == "wrong" for row in rows.values()), 0),
+    largest = max(rows, key=lambda name: rows[name]["stops"])
+    cost = slower(all_programs()[largest], level, mode)
+    slow = ("link", 1.05, "lld-22") if mode == "shared" else ("compilation", 1.01, "llc-22")
+    return [
         Bar(
-            "instructions of a link" if mode == "shared" else "instructions of llc",
-            slower(all_programs()[max(rows, key=lambda name: rows[name]["stops"])], level, mode),
-            1.05 if mode == "shared" else 1.01,
-            "lld-22" if mode == "shared" else "llc-22",
+            f"{mode}: allocated bytes, -{level}", means["allocated"], BARS.get((level, mode), 1.0), "clang-22"
         ),
-    )
+        Bar(f"{mode}: the worst program's", worst[0], 1.0, "clang-22"),
+        Bar(f"{mode}: the worst program's, compressed", worst[1], 1.0, "clang-22"),
+        Bar(f"{mode}: differences of rows", sum(row["differences"] for row in rows.values()), 0),
+        Bar(
+            f"{mode}: programs that print something else",
+            sum(r["output"] == "wrong" for r in rows.values()),
+            0,
+        ),
+        Bar(f"{mode}: instructions of a {slow[0]}", cost, *slow[1:]),
+    ]
+
+
+@command
+def main(level: str = "Oz", modes: str = "faults", *programs: str) -> None:
+    """Measure with modes, as ``faults,shared``."""
+    settle(*(bar for mode in modes.split(",") for bar in bars(level, mode, programs)))
