@@ -50,9 +50,9 @@ def unwind_tables(rows: Rows) -> str:
     for name, row in rows.items():
         trial, _, kind = name.partition(", ")
         if kind == "unwind":
-            counts = (row["cases"], row["decisions"], len(row["wrong"]))
+            counts = (row["cases"], row["decisions"], row["left out"], len(row["wrong"]))
             lines.append([f"`{trial}`", *(f"{count:,}" for count in counts), row["date"]])
-    return table(["trial", "cases", "compared", "wrong", "last"], lines)
+    return table(["trial", "cases", "compared", "left out", "wrong", "last"], lines)
 
 
 def readers(rows: Rows) -> str:
