@@ -145,8 +145,9 @@ def _run(options: LlcOptions, llvm: list[str]) -> int:
     options.advice.load_files()
     advice = options.advice.resolve()
     if advice.policy:
-        advice.policy.check_target(options.module.mtriple or module.triple)
-        set_llvm_options("llc", (), advice.policy.options)
+        triple = options.module.mtriple or module.triple
+        advice.policy.check_target(triple)
+        set_llvm_options("llc", (), advice.policy.options(triple))
     options = options._replace(output=options.output or _default_output(options, module))
     _check(options, advice)
     if options.report_mca:

@@ -72,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
     advice = options.advice.resolve()
     output = None if options.disable_output else options.output or "-"
     check_outputs(advice, ("-o", output), remarks=options.remarks.pass_remarks_output)
-    set_llvm_options("opt", llvm, advice.policy.options if advice.policy else ())
+    set_llvm_options("opt", llvm, advice.policy.options(options.module.mtriple) if advice.policy else ())
     _compile(options, pipeline, at, advice)
     return 0
 

@@ -86,7 +86,7 @@ def emit(
 
             chosen = ChosenPolicy.of(policy, "emit", module.triple)
             several += chosen.advisors({advisor.point for advisor in several}, stack)
-            flags += unset_options(chosen.options)
+            flags += unset_options(chosen.options(module.triple))
         return _emitted(module, options, several, flags, DEADLINE if flags and limit is None else limit)
 
 

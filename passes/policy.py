@@ -33,8 +33,7 @@ class ChosenPolicy:
     """The runner specs by decision point, of those points that the function reaches."""
     pipeline: str
     """It runs behind the level's own; empty if there is none, and for code generation."""
-    options: tuple[str, ...]
-    """Options of LLVM, as NAME or NAME=VALUE."""
+    recipe: _core.PolicyRecipe
 
     @classmethod
     def find(cls, spec: str, function: Function) -> ChosenPolicy:
@@ -56,7 +55,7 @@ class ChosenPolicy:
         if others := _core.other_passes(pipeline):
             hint = "policies are data: load its code yourself, or leave it out"
             raise InputError(f"{record.who()}: expected {_core.EXPECTED_PASS}, got {others[0]!r}; {hint}")
-        return cls(spec, record, runners, pipeline, tuple(recipe.options))
+        return cls(spec, record, runners, pipeline, recipe)
 
     @classmethod
     def of(cls, policy: str | ChosenPolicy, function: Function, triple: str) -> ChosenPolicy:
@@ -68,6 +67,10 @@ class ChosenPolicy:
         chosen = policy if isinstance(policy, cls) else cls.find(str(policy), function)
         chosen.check_target(triple)
         return chosen
+
+    def options(self, triple: str) -> list[str]:
+        """The options of LLVM for modules of a target, as NAME or NAME=VALUE."""
+        return self.recipe.options_for(triple)
 
     def check_target(self, triple: str) -> None:
         """Make sure that the policy is for modules of a target.

@@ -653,8 +653,7 @@ class PolicyRecipe:
     @property
     def pipeline(self) -> str: ...
 
-    @property
-    def options(self) -> list[str]: ...
+    def options_for(self, triple: str) -> list[str]: ...
 
 class PolicyRecord:
     @staticmethod

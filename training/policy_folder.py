@@ -43,6 +43,10 @@ class RecipeChoice:
     """Options of LLVM, such as ``enable-machine-outliner=always``."""
     points: Mapping[str, PointChoice] = field(default_factory=dict)
     """In place of the policy's own for these points."""
+    targets: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """More options, by the triple or the start of one; they win."""
+    aim: str = ""
+    """What it is for, as ``?aim=`` names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +83,10 @@ def write_policy(
         lines += ["", f"[points.{point}]", *_rows(point, row, files)]
     for recipe in recipes:
         lines += ["", "[[recipes]]"]
+        lines += [f"aim = {_quoted(recipe.aim)}"] * bool(recipe.aim)
         lines += [f"pipeline = {_quoted(recipe.pipeline)}"] * bool(recipe.pipeline)
-        lines += [f"options = [{', '.join(map(_quoted, recipe.options))}]"] * bool(recipe.options)
+        lines += [f"options = {_list(recipe.options)}"] * bool(recipe.options)
+        lines += [f"targets.{_quoted(name)} = {_list(options)}" for name, options in recipe.targets.items()]
         for point, row in recipe.points.items():
             lines += [f"[recipes.points.{point}]", *_rows(point, row, files)]
     files["card.md"] = utf8(_card(text, files))
@@ -121,6 +127,10 @@ def _card(text: PolicyText, files: Mapping[str, bytes]) -> str:
     hashes = {**{name: hashlib.sha256(data).hexdigest() for name, data in files.items()}, **text.data}
     rows = table(("file", "SHA-256"), [(name, f"`{digest}`") for name, digest in hashes.items()])
     return "\n".join((text.card.rstrip(), "", "## Models and data", "", *rows, "")).lstrip()
+
+
+def _list(words: Sequence[str]) -> str:
+    return f"[{', '.join(map(_quoted, words))}]"
 
 
 def _quoted(text: str) -> str:

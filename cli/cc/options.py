@@ -185,10 +185,10 @@ class Options:
             find_bundle(policy)  # says what is wrong
         for part in query.split("&") if query else ():
             key, _, value = part.partition("=")
-            if key not in ("tries", "recipe") or not whole_number(value):
-                raise self._wrong(where, "tries=N or recipe=N with N of 1 or more", part)
-        if self.tries and (self.best_of or "recipe=" in query):
-            other = "--best-of" if self.best_of else "recipe=N"
+            if key != "aim" and (key not in ("tries", "recipe") or not whole_number(value)):
+                raise self._wrong(where, "aim=NAME, or tries=N or recipe=N with N of 1 or more", part)
+        if self.tries and (self.best_of or "recipe=" in query or "aim=" in query):
+            other = "--best-of" if self.best_of else "recipe=N or aim=NAME"
             raise self._wrong(where, f"tries=N or {other}", "both")
 
     def _check_recording(self, where: str, path: str) -> None:

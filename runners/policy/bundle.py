@@ -70,7 +70,7 @@ LARGEST: Final = 64 << 20
 _KEYS: Final = ("name", "description", "llvm", "level", "targets", "license", "card", "points", "recipes")
 _NEEDED: Final = ("name", "description", "llvm", "level", "license")
 _POINT_KEYS: Final = ("model", "runner", "options", "features", "sha256")
-_RECIPE_KEYS: Final = ("pipeline", "options", "points")
+_RECIPE_KEYS: Final = ("aim", "pipeline", "options", "targets", "points")
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]*", re.ASCII)
 _RUNNER: Final = re.compile(r"default|const:[0-9.]+", re.ASCII)
 _OPTION: Final = re.compile(r"[A-Za-z][\w-]*(=\S+)?", re.ASCII)
@@ -102,6 +102,10 @@ class BundleRecipe:
     """It runs behind the level's own."""
     options: tuple[str, ...] = ()
     """Options of LLVM, without dashes."""
+    targets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """More options, by the triple or the start of one; they win."""
+    aim: str = ""
+    """What it is for, as ``?aim=`` names it; empty if it has no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,17 +351,30 @@ class _BundleReader:
 
     def _recipe(self, value: object, shared: Mapping[str, PointPolicy]) -> BundleRecipe:
         row = self._check_keys(value, _RECIPE_KEYS, "[[recipes]]")
-        pipeline, options = self.text(row, "pipeline"), row.get("options", [])
+        pipeline, aim, targets = self.text(row, "pipeline"), self.text(row, "aim"), row.get("targets", {})
         if _LEVEL.search(pipeline):
             raise self.wrong("passes to run behind the level's own as pipeline", repr(pipeline))
+        if aim and not _NAME.fullmatch(aim):
+            raise self.wrong('an aim such as "file"', repr(aim))
+        if not isinstance(targets, dict) or not all(map(_is_word, targets)):
+            raise self.wrong("tables such as targets = { x86_64 = [...] }", repr(targets))
+        # Other names than LLVM's are of passes in Python, which may be loaded later; compilers check them.
+        if others := [name for name in _core.other_passes(pipeline) if not _may_be_python(name)]:
+            raise self._refused(_core.EXPECTED_PASS, others[0])
+        return BundleRecipe(
+            {**shared, **self.points(row.get("points", {}))},
+            pipeline,
+            self._options(row.get("options", [])),
+            {target: self._options(options) for target, options in targets.items()},
+            aim,
+        )
+
+    def _options(self, options: object) -> tuple[str, ...]:
         if not isinstance(options, list) or not all(_is_word(word, _OPTION) for word in options):
             raise self.wrong('options such as ["enable-machine-outliner=always"]', repr(options))
         if others := [word for word in options if not _core.is_permitted_option(word)]:
             raise self._refused(_core.EXPECTED_OPTION, others[0])
-        # Other names than LLVM's are of passes in Python, which may be loaded later; compilers check them.
-        if others := [name for name in _core.other_passes(pipeline) if not _may_be_python(name)]:
-            raise self._refused(_core.EXPECTED_PASS, others[0])
-        return BundleRecipe({**shared, **self.points(row.get("points", {}))}, pipeline, tuple(options))
+        return tuple(options)
 
 
 def _may_be_python(name: str) -> bool:

@@ -106,3 +106,5 @@ def _lines(bundle: PolicyBundle, specs: dict[tuple[str, PointPolicy], str]) -> I
         yield from (f"runner {point} {specs[point, row]}" for point, row in recipe.points.items())
         yield from (f"pipeline {recipe.pipeline}" for _ in range(bool(recipe.pipeline)))
         yield from (f"option {option}" for option in recipe.options)
+        yield from (f"option-for {target} {each}" for target, all_ in recipe.targets.items() for each in all_)
+        yield from (f"aim {recipe.aim}" for _ in range(bool(recipe.aim)))

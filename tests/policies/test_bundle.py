@@ -122,7 +122,10 @@ def test_levels(level: str, tmp_path: Path) -> None:
         (HEAD.replace("Does it", "Does\\nit"), "a text of one line as description, got 'Does\\nit'"),
         (HEAD.replace('level = "Oz"\n', "").replace('name = "x"\n', ""), "got none of name, level"),
         (f"{HEAD}[points.inline]\ncolour = 1\nsize = 2", "in [points.inline], got colour, size"),
-        (f"{HEAD}[[recipes]]\ncolour = 1", "keys among pipeline, options, points in [[recipes]], got colour"),
+        (
+            f"{HEAD}[[recipes]]\ncolour = 1",
+            "keys among aim, pipeline, options, targets, points in [[recipes]], got colour",
+        ),
         (f"{HEAD}points = 1", "tables such as [points.inline], got 1"),
         (f"{HEAD}recipes = 1", "tables [[recipes]], got 1"),
         (f"{HEAD}recipes = [1]", "a table as [[recipes]], got 1"),

@@ -13,13 +13,15 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from bench.measure.policies.levers import Record
 from passpilot.plugin.errors import Error
 from passpilot.runners.policy.bundle import read_bundle
 from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoice
 from tools.policies import card as cards
 from tools.policies.card import choice_text, write_with_card
-from tools.policies.choice import Step, choose, coreset
+from tools.policies.choice import Step, choose
 from tools.policies.formulas import AMONG_LOCAL, RANGE, SPLIT, split_priority
+from tools.policies.oz import TOP, is_taken
 from tools.policies.units import RecipeCompiler, Unit, by_program, data_hash, ratios
 
 if TYPE_CHECKING:
@@ -51,18 +53,6 @@ def test_the_choice_takes_what_saves_most_and_refuses_what_makes_a_program_grow(
     assert steps[1].mean == pytest.approx(0.5)
     assert steps[2].largest == pytest.approx(0.55)
     assert any(line.startswith("taken: half") for line in said)
-
-
-def test_the_recipes_of_a_coreset_are_best_together() -> None:
-    recipes = {name: RecipeChoice(name) for name in ("first", "like the first", "other")}
-    a, b = (Unit(name, Path(name)) for name in "ab")
-    sizes = {"first": {a: 10.0, b: 10.0}, "like the first": {a: 9.0, b: 11.0}, "other": {a: 30.0, b: 5.0}}
-    first, *others = recipes.values()
-    chosen, values = coreset(
-        [first], others, 3, lambda each: sizes[each.pipeline], lambda all_: sum(all_.values())
-    )
-    assert [each.pipeline for each in chosen] == ["first", "other", "like the first"]
-    assert values == [20, 15, 14]
 
 
 def test_a_formula_orders_split_live_ranges_by_weight_and_size() -> None:
@@ -99,12 +89,21 @@ def test_a_lever_must_save_enough_and_may_reach_the_limit() -> None:
     assert found((1 - 0.0004) ** 2 / 1.005, 1.005) == ()
 
 
-def test_a_coreset_begins_with_all_of_its_first_recipes() -> None:
-    a, b = (Unit(name, Path(name)) for name in "ab")
-    sizes = {"one": {a: 10.0, b: 1.0}, "two": {a: 2.0, b: 7.0}}
-    first = [RecipeChoice("one"), RecipeChoice("two")]
-    chosen, values = coreset(first, [], 2, lambda each: sizes[each.pipeline], lambda all_: sum(all_.values()))
-    assert (chosen, values) == (first, [3])
+def test_oz_takes_what_saves_against_both_references_and_makes_nothing_larger() -> None:
+    sizes = {"nothing": 100, TOP: 100, "good": 99, "for one": 99, "packs badly": 99}
+    record: Record = {
+        reference: {
+            program: {
+                name: {"allocated": size, "text": size, "stripped": size, "xz": size}
+                for name, size in sizes.items()
+            }
+            for program in "ab"
+        }
+        for reference in ("R1", "R2")
+    }
+    record["R2"]["a"]["for one"]["allocated"] = record["R2"]["b"]["for one"]["allocated"] = 100
+    record["R1"]["a"]["packs badly"]["xz"] = 101
+    assert [name for name in sizes if is_taken(record, name)] == ["good"]
 
 
 def test_sums_and_ratios() -> None:
@@ -182,7 +181,8 @@ def test_the_policies_are_made_of_two_programs(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
     assert done.returncode == 0, done.stderr
     size = read_bundle(str(tmp_path / "oz"), "oz")
-    assert size.recipes[0].options[0] == "enable-machine-outliner=optimistic-pgo"
+    assert size.recipes[0].options[:2] == ("apply-ext-tsp-for-size", "disable-machine-licm")
+    assert [recipe.aim for recipe in size.recipes] == ["", "file", "compressed", "rom"]
     assert "## How it was chosen" in (tmp_path / "oz" / "card.md").read_text()
     spill = read_bundle(str(tmp_path / "spill"), "spill")
     assert list(spill.points) == ["priority"]

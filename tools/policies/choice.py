@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from passpilot.training.policy_folder import RecipeChoice
-    from tools.policies.units import Unit
 
     Lever = Callable[[RecipeChoice], RecipeChoice]
     Measure = Callable[[RecipeChoice], Mapping[str, float]]
@@ -59,38 +58,6 @@ def choose(
         steps.append(best)
         say(f"taken: {best.lever}")
     return recipe, steps
-
-
-def coreset(
-    first: Sequence[RecipeChoice],
-    others: Sequence[RecipeChoice],
-    count: int,
-    sizes: Callable[[RecipeChoice], Mapping[Unit, float]],
-    value: Callable[[Mapping[Unit, float]], float],
-) -> tuple[list[RecipeChoice], list[float]]:
-    """The recipes that are best together: every unit takes the one that makes it smallest.
-
-    Args:
-        first: the recipes to begin with.
-        others: from which the next is taken, always the one that helps most, until there are `count`.
-        count: of recipes.
-        sizes: what a recipe makes of the units.
-        value: of the sizes of all units; to be small.
-
-    Returns:
-        The recipes, and the values of `first`, of these and the next one, and so on.
-    """
-    chosen, best = list(first), dict(sizes(first[0]))
-    for recipe in first[1:]:
-        best = {unit: min(size, best[unit]) for unit, size in sizes(recipe).items()}
-    values = [value(best)]
-    while len(chosen) < count:
-        tried = [{unit: min(size, best[unit]) for unit, size in sizes(recipe).items()} for recipe in others]
-        index = min(range(len(others)), key=lambda place: value(tried[place]))
-        chosen.append(others[index])
-        best = tried[index]
-        values.append(value(best))
-    return chosen, values
 
 
 def _step(lever: str, ratios: Mapping[str, float], say: Callable[[str], object]) -> Step:

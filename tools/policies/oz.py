@@ -1,97 +1,116 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The policy `@oz`: options of LLVM that make training programs smaller, taken greedily."""
+"""The policy `@oz`: levers of code generation that make linked training programs smaller, and lose nothing.
+
+`bench.measure.policies.levers` measures the levers on top of block placement and smaller unwind tables. One
+is taken if it saves loaded bytes against both references, and makes neither the loaded bytes nor the
+compressed file of a program larger.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import geometric_mean
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from passpilot.training.policy_folder import PolicyText, RecipeChoice
-from passpilot.training.tuning.recipes import HOISTING, SMALLEST
-from tools.policies.card import choice_text, write_with_card
-from tools.policies.choice import choose, coreset
-from tools.policies.units import RecipeCompiler, Unit, by_program, data_hash, ratios, training_units
-
-if TYPE_CHECKING:
-    from tools.policies.choice import Lever
-
-UNITS: Final = 3
-"""Of a program."""
-LARGEST: Final = 1.005
-"""Of a program's ratio to -Oz with a lever."""
-
-RECIPES: Final = 4
-"""For `@oz?tries=4`."""
-
-ESTIMATE: Final = "estimate-profile<limit=1;small=400>"
-"""Chosen on validation programs, by linked size and run time; the card has the figures."""
-OUTLINER: Final = "enable-machine-outliner"
-SPARING: Final = f"{OUTLINER}=optimistic-pgo"
-EVERYWHERE: Final = f"{OUTLINER}=always"
-
-OPTIONS: Final = (
-    "disable-machine-licm",
-    "enable-linkonceodr-outlining",
-    "tail-merge-size=2",
-    "optsize-jump-table-density=10",
+from bench.lib import read, write
+from bench.lib.corpus import built
+from bench.measure.policies.levers import (
+    BASE,
+    LEVERS,
+    LINKS,
+    OUTLINED,
+    PLACED,
+    PROGRAMS,
+    RECORD,
+    Record,
+    measure_all,
+    worth,
 )
-"""Of LLVM's code generation; of 85 others, tried one by one, none saved 0.1 % of training units."""
+from passpilot.training.policy_folder import PolicyText, RecipeChoice
+from passpilot.training.tuning.recipes import SMALLEST
+from tools.policies.card import write_with_card
+from tools.policies.units import SMALL, Unit, data_hash
+
 TABLES: Final = "unwind=linked"
-"""In all recipes: it changes no code, and so no size that is compared here."""
-SLOWER: Final = ("disable-lsr", "lsr-drop-solution")
-"""Options that cost much run time, for recipes that are for size alone."""
+"""In all recipes: it changes no code."""
+CONSTANTS: Final = "move-small-constants"
+"""For those who keep LLVM's own unwind tables; without effect where there are fewer rows."""
+LEAST: Final = 0.0005
+"""What a lever must save."""
+LARGEST: Final = 1.0005
+"""Of a program's ratio with a lever."""
+SLOWER: Final = ("disable-lsr",)
+"""Options that cost run time, for recipes that are for size alone."""
+TOP: Final = "all three"
+"""The lever on top of which the others are measured."""
 
 
-def option(name: str) -> Lever:
-    """The lever that adds an option of LLVM."""
-    return lambda recipe: replace(recipe, options=(*recipe.options, name))
+HEAD: Final = """\
+`python -m tools.policies oz` made this policy of the levers below, which
+`python -m bench.measure.policies.levers` measured on linked training programs: geometric means against `-Oz`
+with the flags of both references. A lever with a comma is compared with what stands before it.
+
+"""
 
 
-def together(means: Sequence[float]) -> str:
-    """What a card says about several recipes."""
-    listed = ", ".join(f"{mean:.4f}" for mean in means)
-    return f"With the smaller object of two recipes, and the smallest of three and four: {listed}.\n"
+def is_taken(record: Record, name: str) -> bool:
+    """Whether a lever saves enough, and makes no program larger."""
+    for reference in LINKS:
+        rows = worth(record, reference, name, TOP)
+        mean = geometric_mean(row["allocated"] for row in rows)
+        if mean > 1 - LEAST or max(row[size] for row in rows for size in ("allocated", "xz")) > LARGEST:
+            return False
+    return True
 
 
-def make(folder: Path, jobs: int, *, small: bool) -> None:
-    """Choose the recipes, and write the policy's folder."""
-    units = training_units("Oz", UNITS, small=small)
-    compiler = RecipeCompiler("Oz", jobs)
+def choice(record: Record) -> str:
+    """What the card says: the levers on top of the first three, and which are taken."""
+    heads = [f"{reference} {size}" for reference in LINKS for size in ("allocated", "xz")]
+    text = f"| lever | {' | '.join(heads)} | taken |\n|{'---|' * (len(heads) + 2)}\n"
+    for name in LEVERS:
+        base = TOP if name.startswith(f"{TOP}, ") else "nothing"
+        means = [
+            geometric_mean(row[size] for row in worth(record, reference, name, base))
+            for reference in LINKS
+            for size in ("allocated", "xz")
+        ]
+        taken = base == TOP and is_taken(record, name)
+        text += f"| {name} | {' | '.join(f'{mean:.4f}' for mean in means)} | {'yes' * taken} |\n"
+    return text
 
-    def sizes(recipe: RecipeChoice) -> Mapping[Unit, float]:
-        return {unit: outcome.size for unit, outcome in compiler.compile(recipe, units).items()}
 
-    plain = by_program(sizes(RecipeChoice()))
-
-    def measure(recipe: RecipeChoice) -> Mapping[str, float]:
-        return ratios(by_program(sizes(recipe)), plain)
-
-    print(f"oz: {len(units)} units of {len(plain)} programs")
-    start = RecipeChoice(f"{SMALLEST},{ESTIMATE}", (SPARING, "apply-ext-tsp-for-size"))
-    first, steps = choose(start, {name: option(name) for name in OPTIONS}, measure, LARGEST)
-    everywhere = RecipeChoice(SMALLEST, (EVERYWHERE, *first.options[1:]))
-    slower = {name: option(name) for name in (*OPTIONS, *SLOWER) if name not in first.options}
-    second, more = choose(everywhere, slower, measure, LARGEST, name="outlined everywhere")
-    others = [
-        RecipeChoice(tail, tuple(option for option in second.options if option not in without))
-        for tail in (SMALLEST, HOISTING, "mergefunc")
-        for without in ((), SLOWER, ("disable-machine-licm",), (*SLOWER, "disable-machine-licm"))
+def recipes(taken: list[str]) -> list[RecipeChoice]:
+    """The recipes by what they are for, of the options that save something."""
+    kept = [option for option in taken if option not in SLOWER]
+    placed = (*PLACED, *kept, CONSTANTS, TABLES)
+    smaller = (*PLACED, *taken, CONSTANTS, TABLES)
+    never = "enable-machine-outliner=never"
+    rom = (*smaller[:-1], OUTLINED, "outliner-benefit-threshold=16", TABLES)
+    return [
+        RecipeChoice(SMALLEST, placed),
+        RecipeChoice(SMALLEST, smaller, aim="file"),
+        RecipeChoice(SMALLEST, (never, *smaller), aim="compressed"),
+        RecipeChoice(SMALLEST, rom, aim="rom"),
     ]
-    recipes, means = coreset(
-        [first, second],
-        others,
-        RECIPES,
-        sizes,
-        lambda all_: geometric_mean(ratios(by_program(all_), plain).values()),
-    )
+
+
+def make(folder: Path, jobs: int, *, small: bool) -> None:  # noqa: ARG001
+    """Measure what has not been measured, choose, and write the policy's folder."""
+    record: Record = {} if small else read(RECORD, {})
+    measure_all(SMALL if small else PROGRAMS, record, lambda: None if small else write(RECORD, record))
+    programs = built(SMALL if small else PROGRAMS)
+    options = [
+        lever.options[-1]
+        for name, lever in LEVERS.items()
+        if name.startswith(f"{TOP}, ") and lever.options[-1] not in BASE and is_taken(record, name)
+    ]
+    print(f"oz: taken {', '.join(options) or 'none'}")
     text = PolicyText(
         name="oz",
         description="Makes programs smaller than -Oz",
-        card=f"{choice_text('oz', 'object size relative to -Oz', [*steps, *more])}\n{together(means)}",
-        data={"training units (bitcode)": data_hash(units)},
+        card=HEAD + choice(record),
+        data={
+            "training programs (bitcode)": data_hash([Unit(each.name, each.whole("Oz")) for each in programs])
+        },
     )
-    made = [replace(recipe, options=(*recipe.options, TABLES)) for recipe in recipes]
-    write_with_card(folder, text, {}, made)
+    write_with_card(folder, text, {}, recipes(options))

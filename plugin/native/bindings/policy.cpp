@@ -12,7 +12,7 @@ void bindPolicy(nb::module_ &M) {
   nb::class_<PolicyRecipe>(M, "PolicyRecipe")
       .def_ro("runners", &PolicyRecipe::Runners)
       .def_ro("pipeline", &PolicyRecipe::Pipeline)
-      .def_ro("options", &PolicyRecipe::Options);
+      .def("options_for", &PolicyRecipe::optionsFor, nb::arg("triple"));
   nb::class_<PolicyRecord>(M, "PolicyRecord")
       .def_static(
           "parse",

@@ -4,6 +4,7 @@
 
 #include "setup.h"
 
+#include "../llvm/small_constants.h"
 #include "../llvm/tool.h"
 #include "../llvm/unwind_tables.h"
 #include "errors.h"
@@ -76,6 +77,7 @@ void initializeLLVM() {
     initializeTarget(Registry);
     initializeCodeGen(Registry);
     registerUnwindTables(/*InLinker=*/false);
+    registerSmallConstants();
   });
 }
 

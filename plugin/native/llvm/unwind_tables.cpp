@@ -143,6 +143,10 @@ void insert(TargetMachine &TM, PassManagerBase &, TargetPassConfig *C) {
 
 } // namespace
 
+bool writesAllRows(const Function &F) {
+  return modeOf(F) == Mode::Full && F.needsUnwindTableEntry();
+}
+
 bool sharesEntry(const MachineFunction &MF) {
   const Function &F = MF.getFunction();
   return modeOf(F) == Mode::Shared && !F.hasFnAttribute(Attribute::Naked) &&

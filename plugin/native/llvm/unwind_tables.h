@@ -7,7 +7,14 @@
 
 #pragma once
 
+namespace llvm {
+class Function;
+} // namespace llvm
+
 namespace passpilot {
+
+/// Whether the table has an entry for \p F, with a row for every change.
+bool writesAllRows(const llvm::Function &F);
 
 /// The option and the attribute; ../runtime/permitted.h knows the values.
 inline constexpr const char *UnwindName = "unwind";

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,9 +43,20 @@ bool readRecipe(std::string_view Kind, std::string_view Rest, PolicyRecipe &R) {
     R.Pipeline = Rest;
     return Good;
   }
-  if (Kind != "option" || !isPermittedOption(Rest))
+  if (Kind == "aim") {
+    R.Aim = Rest;
+    return !Rest.empty();
+  }
+  const bool Everywhere = Kind == "option";
+  if (!Everywhere && Kind != "option-for")
     return false;
-  R.Options.emplace_back(Rest);
+  const std::string_view Target = Everywhere ? "" : take(Rest, ' ');
+  if (!isPermittedOption(Rest))
+    return false;
+  if (Everywhere)
+    R.Options.emplace_back(Rest);
+  else
+    R.TargetOptions.emplace_back(Target, Rest);
   return true;
 }
 
@@ -150,6 +160,24 @@ std::string pointsOf(const PolicyRecipe &R) {
 
 } // namespace
 
+std::vector<std::string>
+PolicyRecipe::optionsFor(std::string_view Triple) const {
+  const auto NameOf = [](std::string_view Text) {
+    return Text.substr(0, Text.find('='));
+  };
+  std::vector<std::string> All = Options;
+  for (const auto &[Target, Option] : TargetOptions)
+    if (Triple.substr(0, Target.size()) == Target) {
+      All.erase(std::remove_if(All.begin(), All.end(),
+                               [&](const std::string &Other) {
+                                 return NameOf(Other) == NameOf(Option);
+                               }),
+                All.end());
+      All.push_back(Option);
+    }
+  return All;
+}
+
 bool namesPolicy(std::string_view Spec) { return Spec.substr(0, 1) == "@"; }
 
 std::optional<PolicyRecord> PolicyRecord::parse(std::string_view Text) {
@@ -196,28 +224,46 @@ const PolicyRecipe *PolicyRecord::recipe(std::string_view Spec,
                                          std::string &Error) const {
   std::string_view Query = Spec;
   take(Query, '?');
-  size_t Number = 1;
-  std::set<std::string_view> Seen;
-  while (!Query.empty()) {
+  const PolicyRecipe *Chosen = &Recipes[0];
+  for (bool First = true; !Query.empty(); First = false) {
     const std::string_view Part = take(Query, '&');
     std::string_view Value = Part;
     const std::string_view Key = take(Value, '=');
-    const auto Given = number<size_t>(Value);
-    const size_t Count = Recipes.size();
     if (Key == "tries") {
       Error = who() + ": expected `passpilot cc` for tries, got " +
               std::string(Part) + " elsewhere; choose one recipe by recipe=N";
       return nullptr;
     }
-    if (Key != "recipe" || !Given || !*Given || *Given > Count ||
-        !Seen.insert(Key).second) {
+    const auto Found = First ? chosenBy(Key, Value) : Recipes.end();
+    if (Found == Recipes.end()) {
       Error = who() + ": expected recipe=N with N of 1 to " +
-              std::to_string(Count) + ", got '" + std::string(Part) + "'";
+              std::to_string(Recipes.size()) + aims() + ", got '" +
+              std::string(Part) + "'";
       return nullptr;
     }
-    Number = *Given;
+    Chosen = &*Found;
   }
-  return &Recipes[Number - 1];
+  return Chosen;
+}
+
+std::vector<PolicyRecipe>::const_iterator
+PolicyRecord::chosenBy(std::string_view Key, std::string_view Value) const {
+  if (Key == "aim" && !Value.empty())
+    return std::find_if(Recipes.begin(), Recipes.end(),
+                        [&](const PolicyRecipe &R) { return R.Aim == Value; });
+  const auto Number = number<size_t>(Value);
+  const bool Is =
+      Key == "recipe" && Number && *Number && *Number <= Recipes.size();
+  return Is ? Recipes.begin() + static_cast<ptrdiff_t>(*Number - 1)
+            : Recipes.end();
+}
+
+std::string PolicyRecord::aims() const {
+  std::string Text;
+  for (const PolicyRecipe &R : Recipes)
+    if (!R.Aim.empty())
+      Text += ", or aim=" + R.Aim;
+  return Text;
 }
 
 std::string PolicyRecord::runner(std::string_view Spec,

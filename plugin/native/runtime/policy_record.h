@@ -14,6 +14,8 @@
 //   runner inline aot:/home/me/.cache/passpilot/policies/inline-5a...so
 //   pipeline function(gvn),mergefunc      behind the level's own
 //   option enable-machine-outliner=always of LLVM's
+//   option-for thumbv6m tail-merge-size=2 of LLVM's, for these triples
+//   aim compressed                        what the recipe is for
 //
 // The record is fresh as long as all its sources have their size and time.
 
@@ -32,6 +34,12 @@ struct PolicyRecipe {
   std::map<std::string, std::string> Runners; ///< specs by decision point
   std::string Pipeline; ///< runs behind the level's own; may be empty
   std::vector<std::string> Options; ///< LLVM's, as NAME or NAME=VALUE
+  /// More options, by the triple or the start of one.
+  std::vector<std::pair<std::string, std::string>> TargetOptions;
+  std::string Aim; ///< may be empty
+
+  /// The options for modules of \p Triple; one for this target wins.
+  std::vector<std::string> optionsFor(std::string_view Triple) const;
 };
 
 struct PolicyRecord {
@@ -51,8 +59,8 @@ struct PolicyRecord {
 
   /// The policy and its folder, for messages.
   std::string who() const;
-  /// The recipe that the query of \p Spec chooses: "@oz?recipe=2". Returns
-  /// null, with \p Error set, for a wrong query.
+  /// The recipe that the query of \p Spec chooses: "@oz?recipe=2" or
+  /// "@oz?aim=file". Returns null, with \p Error set, for a wrong query.
   const PolicyRecipe *recipe(std::string_view Spec, std::string &Error) const;
   /// The spec of the runner for \p Point that \p Spec chooses; empty, with \p
   /// Error set, if there is none.
@@ -60,6 +68,13 @@ struct PolicyRecord {
                      std::string &Error) const;
   /// Why the policy is not for modules of \p Triple; empty if it is.
   std::string refusal(std::string_view Triple) const;
+
+private:
+  /// The recipe that a part of a query chooses; the end if it is none.
+  std::vector<PolicyRecipe>::const_iterator
+  chosenBy(std::string_view Key, std::string_view Value) const;
+  /// The recipes' aims, for messages.
+  std::string aims() const;
 };
 
 /// Whether \p Spec names a policy instead of a scheme: "@oz".

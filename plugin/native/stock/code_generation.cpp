@@ -5,6 +5,7 @@
 
 #include "../llvm/llvm_options.h"
 #include "../llvm/register_allocation.h"
+#include "../llvm/small_constants.h"
 #include "../llvm/unwind_tables.h"
 #include "../loaded/python.h"
 #include "../loaded/refusal.h"
@@ -244,11 +245,12 @@ private:
 char CodeGeneration::ID = 0;
 
 /// Called while the tool adds the passes of a code generation.
-void advise(TargetMachine &, PassManagerBase &PM, TargetPassConfig *) {
+void advise(TargetMachine &TM, PassManagerBase &PM, TargetPassConfig *) {
   const SettingsInUse InUse(unitSettings());
   consumeError(setUnwindTables()); // prepared() reports it
   // LLVM reads its options next; the manager owns the pass.
-  auto *Generation = new CodeGeneration(beginPassConfig());
+  auto *Generation =
+      new CodeGeneration(beginPassConfig(TM.getTargetTriple().str()));
   PM.add(Generation);
   if (any_of(pointsOf("emit"),
              [](const HookedPoint *P) { return advised(P->Name); }))
@@ -263,6 +265,7 @@ void advise(TargetMachine &, PassManagerBase &PM, TargetPassConfig *) {
 void registerCodeGeneration() {
   static const RegisterTargetPassConfigCallback Callback(advise);
   registerUnwindTables(isLinker());
+  registerSmallConstants();
 }
 
 } // namespace passpilot

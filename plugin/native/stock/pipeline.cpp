@@ -61,7 +61,7 @@ public:
     Context = &M.getContext();
     forgetFailure(M);
     beginUnit(M);
-    Wanted = policy().options();
+    Wanted = policy().options(M.getTargetTriple().str());
     Failed |= !contained(M, [&](Messages &Report) {
       Name = M.getModuleIdentifier();
       if (const std::string Why = policy().refusal(M); !Why.empty()) {

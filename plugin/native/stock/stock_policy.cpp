@@ -29,9 +29,12 @@ Error StockPolicy::check() const {
     WithColor::warning() << shown(M.Text) << "\n";
   if (!Recipe)
     return Error::success();
-  if (!Recipe->Options.empty())
+  std::vector<std::string> All = Recipe->Options;
+  for (const auto &[Target, Option] : Recipe->TargetOptions)
+    All.push_back(Option);
+  if (!All.empty())
     noteOptions();
-  for (const std::string &Option : Recipe->Options)
+  for (const std::string &Option : All)
     if (!hasOption(Option))
       return createStringError(who() + ": expected an option of LLVM's, got '" +
                                Option + "'; make the policy for this LLVM");

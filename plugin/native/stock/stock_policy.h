@@ -22,9 +22,9 @@ public:
 
   /// Checks the policy and its options of LLVM's.
   llvm::Error check() const;
-  /// The options of LLVM's, as NAME or NAME=VALUE.
-  std::vector<std::string> options() const {
-    return Recipe ? Recipe->Options : std::vector<std::string>();
+  /// The options of LLVM's for modules of \p Triple, as NAME or NAME=VALUE.
+  std::vector<std::string> options(llvm::StringRef Triple) const {
+    return Recipe ? Recipe->optionsFor(Triple) : std::vector<std::string>();
   }
   /// The runner for \p Point; empty if there is none.
   std::string runner(llvm::StringRef Point) const;

@@ -28,8 +28,9 @@ OptionTexts optionsOf(const llvm::Module &M);
 
 /// Call this when this thread begins to add the passes of a code generation.
 /// Returns the options that hold from now on: those of the module that the
-/// thread has optimized. They hold until the thread makes a UnitHold.
-OptionTexts beginPassConfig();
+/// thread has optimized, or of any for \p Triple. They hold until the thread
+/// makes a UnitHold.
+OptionTexts beginPassConfig(const std::string &Triple);
 
 /// A hold that waits without the GIL.
 class UnitHold {
