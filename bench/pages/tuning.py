@@ -14,6 +14,7 @@ from statistics import geometric_mean
 from typing import Any, Final
 
 from bench.lib import command, read
+from bench.lib.corpus import part
 from bench.pages.dots import dots
 from bench.pages.markdown import table, write_or_check
 
@@ -96,12 +97,17 @@ def page(rows: Mapping[str, Row], fast: Row) -> str:
     counts, whole = (
         ", ".join(map(str, sorted({row[key] for row in rows.values()}))) for key in ("compiles", "lto")
     )
+    parts = " and ".join(
+        f"{', '.join(found)} for {name}"
+        for name in ("validation", "test")
+        if (found := [program for program in rows if program in part(name)])
+    )
     return f"""\
 # What tune finds
 
-These are {len(rows)} of the programs of the corpus that passpilot is validated with.
-[`passpilot tune`](tuning.md) searched their decisions, with {counts} compilations of each
-unit, and {whole} of the whole program for link-time optimization. What a search finds is for the program
+These are {len(rows)} programs of the corpus, {parts}; the others have not
+been searched since loaded bytes count. [`passpilot tune`](tuning.md) searched their decisions, with
+{counts} compilations of each unit, and {whole} of the whole program for link-time optimization. What a search finds is for the program
 that it searched; what a policy gains on programs that it has not seen is
 [on another page](oz-results.md). `passpilot eval` built all sides with the flags of [R1 or
 R2](evaluation.md#the-flags-of-both-sides) and linked them; they printed what is recorded for them.
