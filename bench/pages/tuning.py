@@ -107,8 +107,8 @@ def page(rows: Mapping[str, Row], fast: Row) -> str:
 
 These are {len(rows)} programs of the corpus, {parts}; the others have not
 been searched since loaded bytes count. [`passpilot tune`](tuning.md) searched their decisions, with
-{counts} compilations of each unit, and {whole} of the whole program for link-time optimization. What a search finds is for the program
-that it searched; what a policy gains on programs that it has not seen is
+{counts} compilations of each unit, and {whole} of the whole program for link-time optimization. What a
+search finds is for the program that it searched; what a policy gains on programs that it has not seen is
 [on another page](oz-results.md). `passpilot eval` built all sides with the flags of [R1 or
 R2](evaluation.md#the-flags-of-both-sides) and linked them; they printed what is recorded for them.
 *allocated* is what the program loads, *.text* its machine code, *stripped* the file without symbols, *xz*
