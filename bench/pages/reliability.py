@@ -205,10 +205,10 @@ where they were ended, and run now and then; `make test` has a small part of the
 
 `python -m bench.sweeps.mlir` runs `passpilot mlir-opt` and stock mlir-opt-22 with the plugin.
 
-- `identity`: all modules of the tests (the inputs of lit, four programs of JAX, and generated ones) have the
-  same bytes from both, as generic text with locations: with native passes, without any pass, and with every
-  point's default, constant and random answers, and a decision function. Without advice, text and bytecode are
-  the same, too.
+- `identity`: modules of the tests (generated ones, four programs of JAX, and the inputs of lit) have the
+  same bytes from both, as generic text (with locations, but for generated modules, of which a tool gets 20 at
+  once): with native passes, without any pass, and with every point's default, constant and random answers,
+  and a decision function. Without advice, text and bytecode are the same, too.
 - `random`: generated modules compute the same after random decisions, which both take alike; "changed" are
   those that differ from the module without decisions.
 
