@@ -189,7 +189,7 @@ LEVERS: Final = (
     Lever(
         "unwind-shared",
         "unwind",
-        "as unwind-faults; a stripped function has no entry of its own",
+        f"{_PROFILERS}; stripped functions have no entry of their own",
         "unwind",
         passpilot=("unwind=shared",),
     ),

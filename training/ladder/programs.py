@@ -183,18 +183,27 @@ class _Climb:
 
     def _searched(self, levers: LeverSet) -> str:
         """A decision file that `tune` has found for the build with these levers."""
-        name = self.build.program.name
-        place = self.output or self.build.scratch
-        with tempfile.TemporaryDirectory(prefix="passpilot-levers-") as scratch:
-            folder = os.path.join(scratch, "corpus")
-            self.build.corpus_with(levers, folder)
-            tune(
-                corpus=folder,
-                root="/",
-                program=[name],
-                lto=levers.lto == "full",
-                options=levers.options,
-                output=place,
-                **(self.search or {}),  # type: ignore[arg-type]
-            )
-            return os.path.abspath(os.path.join(place, f"{name}.decisions"))
+        return searched_decisions(self.build, levers, self.output or self.build.scratch, self.search or {})
+
+
+def searched_decisions(
+    build: ProgramBuild, levers: LeverSet, place: str, search: Mapping[str, object]
+) -> str:
+    """Search decisions for a build with levers, by `tune` with more arguments.
+
+    Returns the path of the decision file, in the folder `place`.
+    """
+    name = build.program.name
+    with tempfile.TemporaryDirectory(prefix="passpilot-levers-") as scratch:
+        folder = os.path.join(scratch, "corpus")
+        build.corpus_with(levers, folder)
+        tune(
+            corpus=folder,
+            root="/",
+            program=[name],
+            lto=levers.lto == "full",
+            options=levers.options,
+            output=place,
+            **search,  # type: ignore[arg-type]
+        )
+    return os.path.abspath(os.path.join(place, f"{name}.decisions"))

@@ -3,22 +3,25 @@
 
 Everything is allowed, also a fixed address. Both programs run once under valgrind, which counts instructions,
 and must print the same. Programs that are in bench/results/ladder.json are not measured again; with --again
-they are. `--compiles N` also searches decisions, with so many compilations of the whole program.
+they are. `--compiles N` also searches decisions on top, with so many compilations of the whole program.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from bench.lib import Bar, command, geometric_means, read, settle, show, write
 from bench.lib.corpus import built, exported, part
-from passpilot.training.ladder.ladder import SIZES, LadderResult, LadderSizes
-from passpilot.training.ladder.levers import HARDENING, LEVERS, LeverSet
+from passpilot.training.file_sizes import file_sizes
+from passpilot.training.ladder.ladder import SIZES, LadderSizes
+from passpilot.training.ladder.levers import DECISIONS, HARDENING, LEVERS, LeverSet
 from passpilot.training.ladder.program_build import ProgramBuild
-from passpilot.training.ladder.programs import ladder
+from passpilot.training.ladder.programs import ladder, searched_decisions
 
 RESULT: Final = "ladder.json"
 REFERENCE: Final = "sections"
@@ -30,29 +33,26 @@ def ratios(own: LadderSizes, other: LadderSizes) -> dict[str, float]:
     return {size: own.of(size) / other.of(size) for size in SIZES}
 
 
-def counted(work: ProgramBuild, names: set[str]) -> int | None:
-    """The instructions of the program's runs, built with these levers."""
+def lever_set(names: Iterable[str]) -> LeverSet:
     levers = LeverSet()
     for lever in LEVERS:
         levers = levers.with_lever(lever) if lever.name in names else levers
-    return work.instructions(work.build(levers).path)
+    return levers
 
 
 def dot(_: object) -> None:
     print(".", end="", file=sys.stderr, flush=True)
 
 
-def measured(name: str, compiles: int) -> dict[str, Any]:
+def measured(name: str) -> dict[str, Any]:
     """The ladder of a program."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch, "corpus")
         corpus = exported(name, "Oz", folder)
-        search = {"compiles": compiles, "search": ["inline", "pipeline"]} if compiles else None
-        allow = ["all", HARDENING]
-        (result,) = ladder(folder, root="/", allow=allow, search=search, brief=True, step=dot)
+        (result,) = ladder(folder, root="/", allow=["all", HARDENING], brief=True, step=dot)
         work = ProgramBuild(corpus, corpus.programs[0], scratch, 2)
-        taken = {row.lever for row in result.taken}
-        executed = [counted(work, names) for names in ({REFERENCE}, taken)]
+        taken = [row.lever for row in result.taken]
+        executed = [work.instructions(work.build(lever_set(names)).path) for names in ([REFERENCE], taken)]
     base = next(row.on_top for row in result.rows if row.lever == REFERENCE)
     assert base
     steps = {row.lever: ratios(row.on_top, row.below) for row in result.rows if row.on_top and row.below}
@@ -61,15 +61,36 @@ def measured(name: str, compiles: int) -> dict[str, Any]:
         **ratios(result.end, base),
         "instructions": executed[1] / executed[0] if all(executed) else None,  # type: ignore[operator]
         "build": result.end.seconds / base.seconds,
-        "taken": [row.lever for row in result.taken],
-        "flags": flags_without_paths(result),
+        "taken": taken,
+        "flags": result.flags,
         "steps": steps,
     }
 
 
-def flags_without_paths(result: LadderResult) -> str:
-    """The line of flags, which names no file of this machine."""
-    return result.flags.replace(result.decisions, "FILE") if result.decisions else result.flags
+def decided(name: str, row: dict[str, Any], compiles: int) -> dict[str, Any]:
+    """A program's row with decisions on top, in place of a policy, if they make it smaller."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch, "corpus")
+        corpus = exported(name, "Oz", folder)
+        work = ProgramBuild(corpus, corpus.programs[0], scratch, 2)
+        taken = lever_set(row["taken"])
+        below = taken.without(DECISIONS.rung)
+        search = {"compiles": compiles, "search": ["inline", "pipeline"]}
+        path = searched_decisions(work, below, scratch, search)
+        lever = replace(DECISIONS, passpilot=(f"decisions={path}",))
+        image = work.build(lever_set([REFERENCE])).path
+        base, count = file_sizes(image), work.instructions(image)
+        before = file_sizes(work.build(below).path)
+        image = work.build(below.with_lever(lever)).path
+        after, executed = file_sizes(image), work.instructions(image)
+    step = {size: own / other for size, own, other in zip(SIZES, after, before, strict=True)}
+    found = {**row, "steps": {**row["steps"], DECISIONS.name: step}, "compiles": compiles}
+    whole = {size: own / other for size, own, other in zip(SIZES, after, base, strict=True)}
+    if whole["allocated"] >= row["allocated"]:
+        return found
+    names = [lever.name for lever in below.levers]
+    more = {"instructions": executed / count if executed and count else None}
+    return {**found, **whole, **more, "taken": [*names, DECISIONS.name], "flags": below.line}
 
 
 @command
@@ -77,10 +98,11 @@ def main(*programs: str, compiles: int = 0, again: bool = False) -> None:
     found: dict[str, Any] = {} if again else read(RESULT, {})
     for program in built(programs or part("test")):
         if program.name not in found:
-            print(program.name, end=" ", file=sys.stderr, flush=True)
-            found[program.name] = measured(program.name, compiles)
-            print(found[program.name]["allocated"], file=sys.stderr, flush=True)
-            write(RESULT, found)
+            found[program.name] = measured(program.name)
+        if compiles and DECISIONS.name not in found[program.name]["steps"]:
+            found[program.name] = decided(program.name, found[program.name], compiles)
+        print(program.name, found[program.name]["allocated"], file=sys.stderr, flush=True)
+        write(RESULT, found)
     rows = {name: found[name] for name in programs or part("test")}
     columns = [*SIZES, "build"]
     means = geometric_means(rows.values(), columns)

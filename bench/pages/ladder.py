@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Makes the figures of docs/ladder.md, and their plot, of what bench.measure.policies.ladder has recorded.
+
+usage: python -m bench.pages.ladder [--check]
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from bench.lib import command, geometric_means, read
+from bench.lib.corpus import part
+from bench.measure.policies.ladder import RESULT
+from bench.pages.dots import dots
+from bench.pages.markdown import replaced, table, write_or_check
+from passpilot.training.ladder.ladder import SIZES
+from passpilot.training.ladder.levers import LEVERS
+
+PAGE: Final = "docs/ladder.md"
+PLOT: Final = "docs/images/ladder.svg"
+
+
+def figures(rows: dict[str, dict[str, Any]]) -> str:
+    """The programs, and what the levers gave them."""
+    means = geometric_means(rows.values(), [*SIZES, "build"])
+    counts = [row["instructions"] for row in rows.values() if row["instructions"]]
+    lines = [
+        [
+            name,
+            f"{row['bytes']:,}",
+            *(f"{row[size]:.3f}" for size in SIZES),
+            f"{row['instructions']:.3f}" if row["instructions"] else "-",
+            f"{row['build']:.2f}",
+        ]
+        for name, row in rows.items()
+    ]
+    executed = f"{sum(counts) / len(counts):.3f}" if counts else "-"
+    lines.append(
+        ["mean", "", *(f"**{means[size]:.3f}**" for size in SIZES), executed, f"{means['build']:.2f}"]
+    )
+    heads = ["program", "bytes", "allocated", ".text", "stripped", "xz", "instructions", "build time"]
+    return table(heads, lines)
+
+
+def levers(rows: dict[str, dict[str, Any]]) -> str:
+    """What the levers gave in the mean, on top of those below, and how often they were taken."""
+    lines = []
+    for name in dict.fromkeys([*(lever.name for lever in LEVERS), "decisions"]):
+        steps = [row["steps"][name] for row in rows.values() if name in row["steps"]]
+        if steps:
+            means = geometric_means(steps, SIZES)
+            taken = sum(name in row["taken"] for row in rows.values())
+            lines.append([f"`{name}`", *(f"{means[size]:.3f}" for size in SIZES), f"{taken} of {len(steps)}"])
+    return table(["lever", "allocated", ".text", "stripped", "xz", "taken"], lines)
+
+
+@command
+def main(*, check: bool = False) -> None:
+    found = read(RESULT, {})
+    rows = {name: found[name] for name in part("test") if name in found}
+    named = {name: {size: row[size] for size in SIZES} for name, row in rows.items()}
+    text = (
+        "The test programs of the corpus, everything allowed, a fixed address included, against clang-22\n"
+        "`-Oz` with a section for every function and variable and `--gc-sections`. They print the same.\n"
+        "Means are geometric. `python -m bench.measure.policies.ladder` measures them.\n\n"
+        f"{figures(rows)}\n"
+        "![The four sizes of every program](images/ladder.svg)\n\n"
+        "The levers one on the other, in the mean over the programs that they are for:\n\n"
+        f"{levers(rows)}"
+    )
+    plot = dots("The ladder, everything allowed, relative to -Oz --gc-sections", SIZES, named)
+    write_or_check({PAGE: replaced(PAGE, "bench.pages.ladder", text), PLOT: plot}, check=check)
