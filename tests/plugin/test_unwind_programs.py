@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,92 @@ def test_debuggers_print_the_same_frames(seed: int, tmp_path: Path) -> None:
     assert frames[0] == frames[1]
     for tool, found in frames[0].items():
         assert len(found) > 2 * stock.count(b"signal ") > 0, tool
+
+
+RARE = r"""
+#include <coroutine>
+#include <csetjmp>
+#include <cstdio>
+#include <string>
+volatile int sink;
+__attribute__((noinline)) void leave(int n) {
+  if (n % 3 == 0) throw n;
+  if (n % 3 == 1) throw std::string("text");
+  sink = n;
+}
+__attribute__((noinline)) int pushed(int n) {  // moves the stack, and says so
+  int r;
+  asm volatile("pushq %%rbx\n.cfi_adjust_cfa_offset 8\nmovl %1, %0\npopq %%rbx\n.cfi_adjust_cfa_offset -8"
+               : "=a"(r) : "D"(n) : "memory");
+  leave(n);
+  return r + 1;
+}
+__attribute__((naked, noinline)) int bare(int) {
+  asm("subq $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall _Z5leavei\naddq $8, %rsp\n"
+      ".cfi_adjust_cfa_offset -8\nmovl $5, %eax\nret");
+}
+struct Noisy { int n; ~Noisy() { printf("~%d ", n); } };
+struct Task {
+  struct promise_type {
+    int value = 0;
+    Task get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    std::suspend_always yield_value(int v) { value = v; return {}; }
+    void return_void() {}
+    void unhandled_exception() { throw; }
+  };
+  std::coroutine_handle<promise_type> h;
+  ~Task() { if (h) h.destroy(); }
+};
+__attribute__((noinline)) Task counting(int n) {
+  Noisy one{n};
+  for (int i = 0; i < n; i++) { Noisy two{i}; leave(i * 2 + 2); co_yield i; }
+}
+int coroutine(int n) {
+  auto task = counting(n);
+  int s = 0;
+  for (int i = 0; i < n; i++) { task.h.resume(); s += task.h.promise().value; }
+  return s;
+}
+__attribute__((noinline)) int moving(int n) {
+  alignas(128) volatile char a[256];
+  volatile char b[n + 20];
+  jmp_buf again;
+  volatile int c = 0;
+  a[n] = 3;
+  b[n] = 4;
+  if (setjmp(again)) return c + a[n] + b[n];
+  c = 9;
+  try { leave(n); } catch (int) { longjmp(again, 1); }
+  return b[n];
+}
+__attribute__((noinline, preserve_all)) int all(int n) { leave(n); return n; }
+int kept(int n) { return all(n) + pushed(n + 1); }
+int main() {
+  for (int i = 0; i < 9; i++)
+    for (auto f : {pushed, bare, coroutine, moving, kept})
+      try { printf("%d ", f(i)); }
+      catch (int n) { printf("!%d ", n); }
+      catch (std::string &s) { printf("%s ", s.c_str()); }
+}
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the program has inline assembly of x86-64")
+@pytest.mark.parametrize("flags", [("-Oz",), ("-O1", *LTO)])
+def test_rare_frames_do_the_same(flags: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "a.cpp").write_text(RARE)
+    outputs = []
+    for mode in ("full", "faults", "shared"):
+        command = ("c++", f"--unwind={mode}", "-w", "-std=c++20", *flags, "a.cpp", "-o", mode)
+        built = passpilot(*command, cwd=tmp_path)
+        assert (built.code, built.err) == (0, "")
+        done = run(tmp_path / mode, cwd=tmp_path)
+        assert done.code == 0
+        outputs.append(done.out)
+    assert outputs[0] == outputs[1] == outputs[2]
+    assert outputs[0].count(b"!") > 10 < outputs[0].count(b"~")
 
 
 ENDS = """
