@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from passpilot.plugin.errors import InputError
@@ -30,6 +31,9 @@ OTHERS: Final = re.compile(
 )
 """The names of compilers that `passpilot cc` does not stand in for, behind plain ones."""
 
+NAMES: Final = "compilers"
+"""The folder of those names; a configured build may keep their paths."""
+
 MAKE: Final = ("make", "gmake")
 
 
@@ -48,23 +52,14 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
             warn_user(f"tuning what {folder} has; remove it to build again")
             return folder
         warn_user(f"{changed} has changed since {folder} was made; building again")
-    programs = recording + ".programs"
-    if os.path.exists(programs):
-        os.remove(programs)
-    environment = _environment(output, recording)
-    if not shutil.which(command[0], path=environment["PATH"]):
-        raise InputError(f"tune: expected a command, got {command[0]}, which cannot be run")
-    # The shell has the library, so that the command itself may be a compiler.
-    words = ["/bin/sh", "-c", 'exec "$@"', "sh", *command]
-    done = subprocess.run(words, env=environment, check=False)
-    seen = _names_in(programs)
-    if done.returncode:
-        raise InputError(
-            f"tune: expected {shlex.join(command)} to succeed, got exit code {done.returncode}; "
-            f"clang compiles it here{_other_compilers(seen)}"
-        )
-    if not os.path.isdir(recording):
-        raise InputError(_nothing_compiled(command, seen))
+    try:
+        _record(command, output, recording)
+    except InputError:
+        if not os.path.isdir(recording):  # nothing that is of use
+            shutil.rmtree(os.path.join(output, NAMES), ignore_errors=True)
+            with suppress(OSError):
+                os.rmdir(output)
+        raise
     draft = draft_programs(recording)
     if changed := _changed(recording):
         raise InputError(
@@ -77,6 +72,24 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
     for problem in built.problems:
         warn_user(problem)
     return folder
+
+
+def _record(command: Sequence[str], output: str, recording: str) -> None:
+    """Run a build, and record what its compilers do."""
+    environment = _environment(output, recording)
+    if not shutil.which(command[0], path=environment["PATH"]):
+        raise InputError(f"tune: expected a command, got {command[0]}, which cannot be run")
+    # The shell has the library, so that the command itself may be a compiler.
+    words = ["/bin/sh", "-c", 'exec "$@"', "sh", *command]
+    done = subprocess.run(words, env=environment, check=False)
+    seen = _names_in(recording + ".programs")
+    if done.returncode:
+        raise InputError(
+            f"tune: expected {shlex.join(command)} to succeed, got exit code {done.returncode}; "
+            f"clang compiles it here{_other_compilers(seen)}"
+        )
+    if not os.path.isdir(recording):
+        raise InputError(_nothing_compiled(command, seen))
 
 
 def _changed(recording: str) -> str:
@@ -114,6 +127,7 @@ def _names_in(path: str) -> list[str]:
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             names = dict.fromkeys(file.read().splitlines())
+        os.remove(path)
     except FileNotFoundError:
         return []
     ours = {name for some in COMPILERS.values() for name in some}
@@ -175,7 +189,7 @@ def _configured(folder: str) -> str:
 def _environment(output: str, recording: str) -> Mapping[str, str]:
     """The environment in which compilers are ours, whatever the build calls them."""
     passpilot = os.path.join(os.path.dirname(sys.executable), "passpilot")
-    names = os.path.abspath(os.path.join(output, "compilers"))  # a configured build may keep their paths
+    names = os.path.abspath(os.path.join(output, NAMES))
     make_folder(names)
     for tool, alike in COMPILERS.items():
         for name in alike:
