@@ -276,7 +276,8 @@ NETWORK: Final = {"names": ["a"], "mean": [0.0], "deviation": [1.0], "scaling": 
                   "layers": [{"weights": [[1.0]], "biases": [0.5]}]}  # fmt: skip
 RATIO: Final[dict[str, object]] = {"allocated": 5, "text": 3, "stripped": 6, "xz": 2, "objects": 4,
                                    "compile_seconds": 1.5, "cached": 0, "decisions": 5, "agreed": 2,
-                                   "run": None, "output": "right", "errors": []}  # fmt: skip
+                                   "run": None, "instructions": 7, "output": "right",
+                                   "errors": []}  # fmt: skip
 CONTENDERS: Final = [{"name": "-Oz", "kind": "baseline"}, {"name": "c", "kind": "policy"}]
 RESULT: Final = {"format": "passpilot eval 2", "contenders": CONTENDERS, "baselines": ["-Oz"], "programs": [
     {"name": "p", "language": "c", "units": 1, "results": {"c": RATIO, "-Oz": RATIO}, "warnings": [],
