@@ -54,6 +54,19 @@ def levers(rows: dict[str, dict[str, Any]]) -> str:
     return table(["lever", "allocated", ".text", "stripped", "xz", "taken"], lines)
 
 
+def searched(rows: dict[str, dict[str, Any]]) -> str:
+    """A sentence about the searches of decisions."""
+    counts = {row["compiles"] for row in rows.values() if "compiles" in row}
+    programs = sum("compiles" in row for row in rows.values())
+    if not counts:
+        return "No decisions were searched."
+    compiles = "/".join(map(str, sorted(counts)))
+    return (
+        f"Decisions were searched for {programs} of the programs, with {compiles} compilations of the whole "
+        "program;\nthe build time is without them."
+    )
+
+
 @command
 def main(*, check: bool = False) -> None:
     found = read(RESULT, {})
@@ -62,7 +75,8 @@ def main(*, check: bool = False) -> None:
     text = (
         "The test programs of the corpus, everything allowed, a fixed address included, against clang-22\n"
         "`-Oz` with a section for every function and variable and `--gc-sections`. They print the same.\n"
-        "Means are geometric. `python -m bench.measure.policies.ladder` measures them.\n\n"
+        "Means are geometric. `python -m bench.measure.policies.ladder` measures them.\n"
+        f"{searched(rows)}\n\n"
         f"{figures(rows)}\n"
         "![The four sizes of every program](images/ladder.svg)\n\n"
         "The levers one on the other, in the mean over the programs that they are for:\n\n"
