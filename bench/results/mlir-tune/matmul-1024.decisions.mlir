@@ -12,8 +12,8 @@ module attributes {transform.with_named_sequence} {
     transform.structured.vectorize %10 : !transform.any_op
     transform.apply_patterns to %8 { transform.apply_patterns.canonicalization transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers transform.apply_patterns.vector.cast_away_vector_leading_one_dim } : !transform.any_op
     transform.loop.unroll %8 {factor = 2} : !transform.any_op
-    %11, %12, %13, %14 = transform.structured.tile_using_for %6 tile_sizes [8, 32, 128] interchange = [0, 2, 1] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    %15, %16, %17, %18 = transform.structured.tile_using_for %11 tile_sizes [8, 32, 4] interchange = [1, 0, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    %11, %12, %13, %14 = transform.structured.tile_using_for %6 tile_sizes [256, 256, 512] interchange = [1, 2, 0] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    %15, %16, %17, %18 = transform.structured.tile_using_for %11 tile_sizes [8, 32, 2] interchange = [0, 1, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     transform.loop.hoist_loop_invariant_subsets %18 : !transform.any_op
     %19 = transform.structured.generalize %15 : (!transform.any_op) -> !transform.any_op
     transform.apply_patterns to %18 { transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices } : !transform.any_op
