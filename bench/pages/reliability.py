@@ -83,18 +83,22 @@ def runners(cases: Sequence[dict[str, Any]]) -> str:
 
 def mlir(rows: Rows) -> str:
     """The counts of bench.sweeps.mlir."""
+    kinds: dict[str, list[Any]] = {}
+    for name, row in rows.items():
+        sweep, _, pipeline = name.partition(", ")
+        if row["done"] or row["wrong"]:
+            kinds.setdefault(pipeline if sweep == "random" else sweep, []).append(row)
     lines = [
         [
-            f"`{name}`",
-            f"{len(row['done']):,}",
-            str(row.get("changed", "")),
-            f"{len(row['wrong'])}",
-            row["date"],
+            f"`random`, `{name}`" if name != "identity" else f"`identity`, {len(same)} pipelines",
+            f"{sum(sum(row['done'].values()) for row in same):,}",
+            "" if name == "identity" else str(same[0]["changed"]),
+            str(sum(len(row["wrong"]) for row in same)),
+            max(row["date"] for row in same),
         ]
-        for name, row in rows.items()
-        if row["done"] or row["wrong"]
+        for name, same in kinds.items()
     ]
-    return table(["sweep, pipeline or point", "modules", "changed", "wrong", "last"], lines)
+    return table(["sweep", "modules", "changed", "wrong", "last"], lines)
 
 
 def outside(rows: Rows) -> str:
