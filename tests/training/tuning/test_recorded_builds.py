@@ -68,6 +68,7 @@ def caller(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, with a source for C and one for C++."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(PASSPILOT.parent), os.environ["PATH"]]))  # has cmake
     (tmp_path / "a.c").write_text('#include "a.h"\nint main(void) { return N; }\n')
     (tmp_path / "a.h").write_text("#define N 0\n")
     (tmp_path / "b.cpp").write_text("int main() {}\n")
@@ -151,8 +152,7 @@ def test_a_tree_of_cmake_that_names_the_compiler(here: Path, generator: str) -> 
     decisions.write_text('{"format": "passpilot decisions 3"}')
     line = rebuild_line(build, f"--decisions={decisions}")
     assert line.startswith("cmake -B build -DCMAKE_C_COMPILER_LAUNCHER='passpilot;cc;--decisions=")
-    environment = {**os.environ, "PATH": f"{PASSPILOT.parent}:{os.environ['PATH']}"}
-    done = subprocess.run(["sh", "-ec", line], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(["sh", "-ec", line], capture_output=True, text=True, check=False)
     assert "passpilot" in done.stdout + done.stderr, "our compiler reads the file, and says what it is"
 
 
