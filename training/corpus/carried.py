@@ -82,7 +82,7 @@ _LINK: Final = re.compile(
       |--section-start.*|--image-base.*|--warn-[\w-]+|--fatal-warnings|--push-state|--pop-state|--demangle|--relax
       |--pie|--gnu-unique|--emit-relocs|-[qxXnNdgm]|-d[cp]|--discard-[\w-]+|--no-[\w-]+|--color-diagnostics.*
       |--compress-debug-sections.*|-melf\w+|--unresolved-symbols.*|--keep-[\w-]+|--pack-dyn-relocs.*|--threads.*
-      |--nmagic|--omagic|--(common|max)-page-size.*|--error-limit.*|--copy-dt-needed-entries|--gdb-index|--whole-archive)
+      |--gc-sections|--icf=(all|safe|none)|--nmagic|--omagic|--(common|max)-page-size.*|--error-limit.*|--copy-dt-needed-entries|--gdb-index|--whole-archive)
     """,
     re.VERBOSE | re.ASCII | re.DOTALL,
 )

@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include "object_file.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Object/ELF.h"
@@ -14,17 +13,23 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <map>
+#include <string>
+#include <tuple>
+#include <vector>
 
 namespace passpilot {
 
 /// The functions of one object. \p Checked unwraps an Expected, or throws.
 template <typename ELFT, typename Checked> class ELFFunctions {
 public:
+  /// An `ObjectFunction`.
+  using Function = std::tuple<std::string, uint64_t, bool, uint64_t>;
+
   ELFFunctions(const llvm::object::ELFFile<ELFT> &File, Checked Unwrap)
       : File(File), Unwrap(Unwrap), Sections(Unwrap(File.sections())),
         Attached(Sections.size()), Count(Sections.size()) {}
 
-  std::vector<ObjectFunction> read() {
+  std::vector<Function> read() {
     if (File.getHeader().e_type == llvm::ELF::ET_REL)
       readTables();
     for (const bool Counting : {true, false})
@@ -139,7 +144,7 @@ private:
   std::vector<size_t> Count;
   /// The bytes of entries by section and address.
   std::map<std::pair<uint64_t, uint64_t>, uint64_t> Entries;
-  std::vector<ObjectFunction> Found;
+  std::vector<Function> Found;
 };
 
 } // namespace passpilot

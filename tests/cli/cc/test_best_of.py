@@ -22,6 +22,19 @@ KEPT: Final = VARIANTS[1]
 """The first of the best policies for the source here, among three."""
 
 
+POLICY: Final = """\
+name = "other"
+description = "Another one"
+llvm = 22
+level = "Oz"
+targets = "any"
+license = "MIT"
+
+[[recipes]]
+options = {}
+"""
+
+
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
     """A folder with a source whose functions repeat long sequences, which the outliner shares."""
@@ -66,8 +79,12 @@ def test_jump_tables_are_not_free(here: Path) -> None:
     (here / "s.c").write_text(
         "".join(body.replace("NAME", f"f{i}").replace("K", f"{i + 3}") for i in range(6))
     )
+    (here / "jumps").mkdir()
+    recipes = POLICY.format('["disable-lsr"]') + '[[recipes]]\noptions = ["optsize-jump-table-density=10"]\n'
+    (here / "jumps/policy.toml").write_text(recipes)
     flags = ("--target=riscv32-unknown-elf", "-march=rv32imc", "-Oz", "-c", "s.c", "-o")
-    for name, option in (("plain.o", "--stats"), ("recipe.o", "--policy=@oz?recipe=2"), ("best.o", BEST)):
+    ours = {"recipe.o": "--policy=jumps?recipe=2", "best.o": "--policy=jumps?tries=2"}
+    for name, option in {"plain.o": "--stats", **ours}.items():
         assert cc(option, *flags, name, cwd=here).code == 0
     plain, recipe, best = ((here / f"{name}.o").read_bytes() for name in ("plain", "recipe", "best"))
     assert code_bytes(recipe) < code_bytes(plain)
@@ -118,7 +135,10 @@ SIDES: Final = (
 def test_all_outputs_and_messages_are_those_of_the_kept_try(flags: str, here: Path) -> None:
     """Which are not those of the user's own command, nor of another policy."""
     outcomes = []
-    for policy in (BEST, f"--policy={KEPT}", "--priority=default", f"--policy={VARIANTS[-1]}"):
+    other = here / "other"
+    other.mkdir()
+    (other / "policy.toml").write_text(POLICY.format('["enable-machine-outliner=always"]'))
+    for policy in (BEST, f"--policy={KEPT}", "--priority=default", f"--policy={other}"):
         (here / "x").mkdir()
         done = cc(policy, "-Oz", "-c", "a.c", "-o", "x/a.o", *flags.split(), cwd=here)
         assert done.code == 0

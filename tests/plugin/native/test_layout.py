@@ -24,10 +24,11 @@ ORDER = (
     "stock",
     "mlir",
     "launcher",
+    "preload",
     "c",
 )
 """The folders; each may include only those before it."""
-SIDES = ({"hosted", "bindings"}, {"loaded", "stock", "mlir", "c"}, {"launcher"})
+SIDES = ({"hosted", "bindings"}, {"loaded", "stock", "mlir", "c"}, {"launcher"}, {"preload"})
 """Python's process and a compiler's process share no code but what is below both."""
 LONGEST = 60
 

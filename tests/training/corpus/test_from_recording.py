@@ -51,7 +51,7 @@ def test_a_program_by_make_with_an_archive(tmp_path: Path) -> None:
     assert program.objects == ("main.c",)
     assert program.libraries == (("twice.c", "add.c"),)
     assert (program.foreign, program.runs) == ((), ())
-    assert program.arguments == ("-lm",)
+    assert program.arguments == ("-Wl,--gc-sections", "-lm")
     unit = corpus.units["add.c"]
     assert (unit.level, unit.function_sections) == ("Oz", True)
     origin = corpus.facts.origins["add.c"]

@@ -229,6 +229,7 @@ def test_a_program_of_wasm_is_tuned(more: tuple[str, ...], tmp_path: Path) -> No
     (tmp_path / "a.c").write_text(WASM_SOURCE)
     done = passpilot("tune", "--compiles=6", "--jobs=2", *more, "-o", "out", "--", "make", cwd=tmp_path)
     assert done.code == 0, done.err
-    told = re.search(r"prog\.wasm: allocated (\d+) -> (\d+) bytes .* xz 0\.", done.err)
+    told = re.search(r"prog\.wasm: allocated (\d+) -> (\d+) bytes .* xz [01]\.", done.err)
     assert told
-    assert allocated_bytes((tmp_path / "prog.wasm").read_bytes()) >= int(told[1]) > int(told[2])
+    assert allocated_bytes((tmp_path / "prog.wasm").read_bytes()) >= int(told[1]) >= int(told[2])
+    assert int(told[1]) > int(told[2]) or more, "the units' own compilations have inlined all before the link"
