@@ -51,6 +51,7 @@ fi
 if [ "$group" = test ]; then
   need "mlir-$llvm-tools" command -v "mlir-opt-$llvm"
   need "lld-$llvm" command -v "ld.lld-$llvm"
+  need "libomp-$llvm-dev" test -f "/usr/lib/llvm-$llvm/lib/libomp.so"
   need llvm-14 command -v opt-14 # a test: the plugin refuses another LLVM's tools
   need clang-14 command -v clang-14
   gcc=$(g++ -dumpversion 2>/dev/null | cut -d. -f1) || true
