@@ -20,31 +20,31 @@ module attributes {transform.with_named_sequence} {
     transform.structured.vectorize %34 : !transform.any_op
     transform.apply_patterns to %32 { transform.apply_patterns.canonicalization transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers transform.apply_patterns.vector.cast_away_vector_leading_one_dim } : !transform.any_op
     transform.loop.unroll %32 {factor = 4} : !transform.any_op
-    %35, %36, %37 = transform.structured.tile_using_for %22 tile_sizes [4, 256, 0] interchange = [0, 1, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    %38, %39, %40, %41 = transform.structured.tile_using_for %35 tile_sizes [4, 64, 8] interchange = [1, 0, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    transform.loop.hoist_loop_invariant_subsets %41 : !transform.any_op
-    %42 = transform.structured.generalize %38 : (!transform.any_op) -> !transform.any_op
-    transform.apply_patterns to %41 { transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices } : !transform.any_op
-    %43 = transform.structured.match ops{["linalg.generic"]} in %41 : (!transform.any_op) -> !transform.any_op
-    transform.structured.vectorize %43 : !transform.any_op
-    transform.apply_patterns to %41 { transform.apply_patterns.vector.transfer_permutation_patterns transform.apply_patterns.vector.reduction_to_contract } : !transform.any_op
-    transform.apply_patterns to %41 { transform.apply_patterns.canonicalization transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers transform.apply_patterns.vector.cast_away_vector_leading_one_dim } : !transform.any_op
-    transform.apply_licm to %41 : !transform.any_op
-    transform.loop.hoist_loop_invariant_subsets %41 : !transform.any_op
+    %35, %36 = transform.structured.tile_using_for %22 tile_sizes [0, 256, 0] interchange = [1, 0, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %37, %38, %39, %40 = transform.structured.tile_using_for %35 tile_sizes [8, 32, 4] interchange = [0, 1, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    transform.loop.hoist_loop_invariant_subsets %40 : !transform.any_op
+    %41 = transform.structured.generalize %37 : (!transform.any_op) -> !transform.any_op
+    transform.apply_patterns to %40 { transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices } : !transform.any_op
+    %42 = transform.structured.match ops{["linalg.generic"]} in %40 : (!transform.any_op) -> !transform.any_op
+    transform.structured.vectorize %42 : !transform.any_op
+    transform.apply_patterns to %40 { transform.apply_patterns.vector.transfer_permutation_patterns transform.apply_patterns.vector.reduction_to_contract } : !transform.any_op
+    transform.apply_patterns to %40 { transform.apply_patterns.canonicalization transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers transform.apply_patterns.vector.cast_away_vector_leading_one_dim } : !transform.any_op
+    transform.apply_licm to %40 : !transform.any_op
+    transform.loop.hoist_loop_invariant_subsets %40 : !transform.any_op
     transform.structured.vectorize %23 : !transform.any_op
-    %44, %45, %46 = transform.structured.tile_using_for %24 tile_sizes [16, 16] interchange = [0, 1] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    transform.loop.hoist_loop_invariant_subsets %46 : !transform.any_op
-    %47 = transform.structured.generalize %44 : (!transform.any_op) -> !transform.any_op
-    transform.apply_patterns to %46 { transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices } : !transform.any_op
-    %48 = transform.structured.match ops{["linalg.generic"]} in %46 : (!transform.any_op) -> !transform.any_op
-    transform.structured.vectorize %48 : !transform.any_op
-    transform.apply_patterns to %46 { transform.apply_patterns.vector.transfer_permutation_patterns transform.apply_patterns.vector.reduction_to_contract } : !transform.any_op
-    transform.apply_patterns to %46 { transform.apply_patterns.canonicalization transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers transform.apply_patterns.vector.cast_away_vector_leading_one_dim } : !transform.any_op
-    transform.apply_licm to %46 : !transform.any_op
-    transform.loop.hoist_loop_invariant_subsets %46 : !transform.any_op
-    transform.loop.unroll %46 {factor = 4} : !transform.any_op
-    %49, %50 = transform.structured.tile_using_for %25 tile_sizes [1, 0] interchange = [1, 0] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
-    %51 = transform.structured.generalize %49 : (!transform.any_op) -> !transform.any_op
+    %43, %44, %45 = transform.structured.tile_using_for %24 tile_sizes [16, 16] interchange = [0, 1] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.loop.hoist_loop_invariant_subsets %45 : !transform.any_op
+    %46 = transform.structured.generalize %43 : (!transform.any_op) -> !transform.any_op
+    transform.apply_patterns to %45 { transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices } : !transform.any_op
+    %47 = transform.structured.match ops{["linalg.generic"]} in %45 : (!transform.any_op) -> !transform.any_op
+    transform.structured.vectorize %47 : !transform.any_op
+    transform.apply_patterns to %45 { transform.apply_patterns.vector.transfer_permutation_patterns transform.apply_patterns.vector.reduction_to_contract } : !transform.any_op
+    transform.apply_patterns to %45 { transform.apply_patterns.canonicalization transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers transform.apply_patterns.vector.cast_away_vector_leading_one_dim } : !transform.any_op
+    transform.apply_licm to %45 : !transform.any_op
+    transform.loop.hoist_loop_invariant_subsets %45 : !transform.any_op
+    transform.loop.unroll %45 {factor = 4} : !transform.any_op
+    %48, %49, %50 = transform.structured.tile_using_for %25 tile_sizes [1, 128] interchange = [1, 0] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %51 = transform.structured.generalize %48 : (!transform.any_op) -> !transform.any_op
     transform.apply_patterns to %50 { transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices } : !transform.any_op
     %52 = transform.structured.match ops{["linalg.generic"]} in %50 : (!transform.any_op) -> !transform.any_op
     transform.structured.vectorize %52 : !transform.any_op
@@ -60,7 +60,7 @@ module attributes {transform.with_named_sequence} {
     transform.apply_patterns to %55 { transform.apply_patterns.canonicalization transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers transform.apply_patterns.vector.cast_away_vector_leading_one_dim } : !transform.any_op
     transform.apply_licm to %55 : !transform.any_op
     transform.loop.hoist_loop_invariant_subsets %55 : !transform.any_op
-    transform.loop.unroll %55 {factor = 4} : !transform.any_op
+    transform.loop.unroll %55 {factor = 2} : !transform.any_op
     %58, %59 = transform.structured.tile_using_for %28 tile_sizes [1, 0] interchange = [1, 0] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     %60 = transform.structured.generalize %58 : (!transform.any_op) -> !transform.any_op
     transform.apply_patterns to %59 { transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices } : !transform.any_op
@@ -85,7 +85,6 @@ module attributes {transform.with_named_sequence} {
     transform.apply_patterns to %72 { transform.apply_patterns.canonicalization transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers transform.apply_patterns.vector.cast_away_vector_leading_one_dim } : !transform.any_op
     transform.apply_licm to %72 : !transform.any_op
     transform.loop.hoist_loop_invariant_subsets %72 : !transform.any_op
-    transform.loop.unroll %72 {factor = 2} : !transform.any_op
     transform.apply_patterns to %19 { transform.apply_patterns.canonicalization transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers transform.apply_patterns.vector.cast_away_vector_leading_one_dim } : !transform.any_op
     transform.apply_patterns to %19 { transform.apply_patterns.vector.lower_contraction lowering_strategy = "outerproduct" transform.apply_patterns.vector.lower_multi_reduction lowering_strategy = "innerreduction" transform.apply_patterns.vector.lower_transpose transform.apply_patterns.vector.lower_shape_cast } : !transform.any_op
     transform.apply_patterns to %19 { transform.apply_patterns.canonicalization } : !transform.any_op

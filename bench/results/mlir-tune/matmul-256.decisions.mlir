@@ -12,8 +12,8 @@ module attributes {transform.with_named_sequence} {
     transform.structured.vectorize %10 : !transform.any_op
     transform.apply_patterns to %8 { transform.apply_patterns.canonicalization transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers transform.apply_patterns.vector.cast_away_vector_leading_one_dim } : !transform.any_op
     transform.loop.unroll %8 {factor = 4} : !transform.any_op
-    %11, %12, %13 = transform.structured.tile_using_for %6 tile_sizes [0, 128, 128] interchange = [0, 1, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    %14, %15, %16, %17 = transform.structured.tile_using_for %11 tile_sizes [8, 32, 4] interchange = [1, 0, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    %11, %12, %13 = transform.structured.tile_using_for %6 tile_sizes [64, 128, 0] interchange = [1, 0, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %14, %15, %16, %17 = transform.structured.tile_using_for %11 tile_sizes [8, 32, 4] interchange = [0, 1, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     transform.loop.hoist_loop_invariant_subsets %17 : !transform.any_op
     %18 = transform.structured.generalize %14 : (!transform.any_op) -> !transform.any_op
     transform.apply_patterns to %17 { transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices } : !transform.any_op
@@ -23,7 +23,7 @@ module attributes {transform.with_named_sequence} {
     transform.apply_patterns to %17 { transform.apply_patterns.canonicalization transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers transform.apply_patterns.vector.cast_away_vector_leading_one_dim } : !transform.any_op
     transform.apply_licm to %17 : !transform.any_op
     transform.loop.hoist_loop_invariant_subsets %17 : !transform.any_op
-    transform.loop.unroll %17 {factor = 4} : !transform.any_op
+    transform.loop.unroll %17 {factor = 2} : !transform.any_op
     transform.apply_patterns to %3 { transform.apply_patterns.canonicalization transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers transform.apply_patterns.vector.cast_away_vector_leading_one_dim } : !transform.any_op
     transform.apply_patterns to %3 { transform.apply_patterns.vector.lower_contraction lowering_strategy = "outerproduct" transform.apply_patterns.vector.lower_multi_reduction lowering_strategy = "innerreduction" transform.apply_patterns.vector.lower_transpose transform.apply_patterns.vector.lower_shape_cast } : !transform.any_op
     transform.apply_patterns to %3 { transform.apply_patterns.canonicalization } : !transform.any_op

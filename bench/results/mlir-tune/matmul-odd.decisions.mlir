@@ -39,7 +39,7 @@ module attributes {transform.with_named_sequence} {
     %47 = transform.structured.match ops{["linalg.generic"]} in %45 : (!transform.any_op) -> !transform.any_op
     transform.structured.vectorize %47 : !transform.any_op
     transform.apply_patterns to %45 { transform.apply_patterns.canonicalization transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers transform.apply_patterns.vector.cast_away_vector_leading_one_dim } : !transform.any_op
-    %48, %49, %50, %51 = transform.structured.tile_using_for %30 tile_sizes [8, 2, 16, 0, 0, 0] interchange = [0, 1, 2, 3, 4, 5] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    %48, %49, %50, %51 = transform.structured.tile_using_for %30 tile_sizes [2, 2, 16, 0, 0, 0] interchange = [0, 1, 2, 3, 4, 5] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %52, %53, %54, %55 = transform.structured.tile_using_for %48 tile_sizes [1, 1, 1, 0, 0, 0] interchange = [4, 3, 1, 0, 2, 5] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     transform.loop.hoist_loop_invariant_subsets %55 : !transform.any_op
     %56 = transform.structured.generalize %52 : (!transform.any_op) -> !transform.any_op
@@ -50,7 +50,6 @@ module attributes {transform.with_named_sequence} {
     transform.apply_patterns to %55 { transform.apply_patterns.canonicalization transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers transform.apply_patterns.vector.cast_away_vector_leading_one_dim } : !transform.any_op
     transform.apply_licm to %55 : !transform.any_op
     transform.loop.hoist_loop_invariant_subsets %55 : !transform.any_op
-    transform.loop.unroll %55 {factor = 4} : !transform.any_op
     %58, %59, %60 = transform.structured.tile_using_for %31 tile_sizes [1, 1, 0, 0] interchange = [3, 2, 1, 0] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     %61 = transform.structured.generalize %58 : (!transform.any_op) -> !transform.any_op
     transform.apply_patterns to %60 { transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices } : !transform.any_op
@@ -64,6 +63,7 @@ module attributes {transform.with_named_sequence} {
     %66 = transform.structured.match ops{["linalg.generic"]} in %64 : (!transform.any_op) -> !transform.any_op
     transform.structured.vectorize %66 : !transform.any_op
     transform.apply_patterns to %64 { transform.apply_patterns.canonicalization transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers transform.apply_patterns.vector.cast_away_vector_leading_one_dim } : !transform.any_op
+    transform.loop.unroll %64 {factor = 4} : !transform.any_op
     transform.apply_patterns to %25 { transform.apply_patterns.canonicalization transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers transform.apply_patterns.vector.cast_away_vector_leading_one_dim } : !transform.any_op
     transform.apply_patterns to %25 { transform.apply_patterns.vector.lower_contraction lowering_strategy = "outerproduct" transform.apply_patterns.vector.lower_multi_reduction lowering_strategy = "innerreduction" transform.apply_patterns.vector.lower_transpose transform.apply_patterns.vector.lower_shape_cast } : !transform.any_op
     transform.apply_patterns to %25 { transform.apply_patterns.canonicalization } : !transform.any_op
