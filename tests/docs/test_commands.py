@@ -124,6 +124,23 @@ def known(words: list[str]) -> set[str]:
     return {name.lstrip("-") for name in parser._option_string_actions}
 
 
+def stale_span(span: str) -> Iterator[str]:
+    """What a name of a command, with or without options, says that is not so."""
+    words = [word.strip("[]") for word in span.split()]
+    if words[1] not in COMMANDS:
+        yield f"{span}: no such command"
+        return
+    if words[1] not in ("cc", "c++"):
+        for action in parser_of(words[1])._actions:
+            if isinstance(action, argparse._SubParsersAction) and not {*words[2:3]} <= {*action.choices}:
+                yield f"{span}: no such command"
+                return
+    before = words[: words.index("--")] if "--" in words else words
+    for word in before[2:]:
+        if word.startswith("-") and name_of(word) not in known(before):
+            yield f"{span}: no option {word}"
+
+
 def stale(page: str) -> Iterator[str]:
     """What a page says of our commands and options that is not so."""
     for line in lines_of(page):
@@ -133,14 +150,7 @@ def stale(page: str) -> Iterator[str]:
             except (UsageError, KeyError) as error:
                 yield f"{' '.join(words)}: {error}"
     for span in SPAN.findall(page):
-        words = [word.strip("[]") for word in span.split()]
-        if words[1] not in COMMANDS:
-            yield f"{span}: no such command"
-            continue
-        before = words[: words.index("--")] if "--" in words else words
-        for word in before[2:]:
-            if word.startswith("-") and name_of(word) not in known(before):
-                yield f"{span}: no option {word}"
+        yield from stale_span(span)
     yield from (f"-passpilot-{name}" for name in STOCK.findall(page) if name not in STOCK_OPTIONS)
     yield from (f"make {name}" for name in MAKE.findall(page) if name not in TARGETS)
     yield from (f"python -m {name}" for name in MODULE.findall(page) if not runs(name))
@@ -167,6 +177,7 @@ def test_the_commands_of_a_page_are_parsed(page: Path) -> None:
         ("    opt-22 -load-pass-plugin=$(passpilot plugin-path --mlr) in.bc\n", "mlr"),
         ('    make CC="passpilot cc --inlin=default"\n', "inlin"),
         ("Use `passpilot serve --gprc`.\n", "gprc"),
+        ("Use `passpilot corpus build`.\n", "corpus build"),
         ("    clang-22 -mllvm -passpilot-inlining=default\n", "inlining"),
         ("Set `PASSPILOT_INLINER`.\n", "PASSPILOT_INLINER"),
         ("    make documents  # all\n", "make documents"),

@@ -25,17 +25,9 @@ STEADY: Final = 2
 """How often a program runs, to see whether it prints the same each time."""
 
 
-def linked(
-    program: Program,
-    compiler: list[str],
-    folder: Path,
-    flags: tuple[str, ...] = FLAGS,
-    link: tuple[str, ...] = LINK,
-    level: str = "Oz",
-) -> Path:
-    """Compile a program's units for the linker, and link them."""
-    command = link_command(program, compiler, folder, flags, link, level)
-    subprocess.run(command, check=True, timeout=1800)
+def linked(program: Program, compiler: list[str], folder: Path, *flags: Any) -> Path:
+    """Compile a program's units for the linker, and link them; the arguments are those of `link_command`."""
+    subprocess.run(link_command(program, compiler, folder, *flags), check=True, timeout=1800)
     return folder / program.name
 
 
