@@ -131,7 +131,7 @@ TABLE: Final = (
         "apply the decisions that `passpilot tune` has found",
         ("opt", "llc", "cc", "plugin"),
         "file",
-        wording={"llc": ("FILE", "outline if the decisions that `passpilot tune` has found say so")},
+        wording={"llc": ("FILE", "generate code with the options that `passpilot tune` has found")},
     ),
     OptionRow(
         "policy",
@@ -152,7 +152,7 @@ TABLE: Final = (
     OptionRow(
         "best-of",
         "N",
-        "compile every object up to N times, by itself and with recipes of @oz, and keep the smallest",
+        "compile objects up to N times (4 at most), by themselves and with recipes of @oz; keep the smallest",
         ("cc",),
     ),
     OptionRow(

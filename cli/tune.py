@@ -36,6 +36,8 @@ examples:
 
   passpilot tune --reward='run: {} bench.lua' --unseen='{} other.lua' -o fast -- make CFLAGS=-O2
 
+  passpilot tune matmul.mlir -o matmul.decisions
+
 The size of a module is that of the object file that llc -O2 makes; the size of a program is that of the
 executable that lld makes with --gc-sections --icf=safe: the bytes that are loaded, unless --reward names
 another size. Every compilation runs in a process
@@ -105,12 +107,18 @@ def _say(text: str) -> None:
 def make_parser() -> Parser:
     parser = Parser(
         "passpilot tune",
-        description="Search the inlining decisions, pipelines and options that make programs smallest.",
+        description="Search the inlining decisions, pipelines and options that make programs smallest,\n"
+        "or the schedule that makes a kernel in MLIR fastest.",
         epilog=EPILOG,
     )
     parser.usage = "%(prog)s [options] (IN... | --corpus=DIR | -- COMMAND...)"
     add, count = parser.option, count_of("compilations")
-    parser.add_argument("modules", nargs="*", metavar="IN", help="a .ll or .bc file, not yet optimized")
+    parser.add_argument(
+        "modules",
+        nargs="*",
+        metavar="IN",
+        help="a .ll or .bc file, not yet optimized, or a kernel: a .mlir file",
+    )
     add("corpus", default="", metavar="DIR", help="search the programs of a corpus, by their linked size")
     add("root", default="", metavar="DIR", help="links may read files below DIR, not only of the corpus")
     add("function", default="", metavar="NAME", help="of a kernel in MLIR: the function (the only one)")

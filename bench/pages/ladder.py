@@ -15,6 +15,7 @@ from bench.pages.dots import dots
 from bench.pages.markdown import replaced, table, write_or_check
 from passpilot.training.ladder.ladder import SIZES
 from passpilot.training.ladder.levers import LEVERS
+from passpilot.training.rewards import SIZE_HEADS
 
 PAGE: Final = "docs/ladder.md"
 PLOT: Final = "docs/images/ladder.svg"
@@ -40,6 +41,17 @@ def figures(rows: dict[str, dict[str, Any]]) -> str:
     )
     heads = ["program", "bytes", "allocated", ".text", "stripped", "xz", "instructions", "build time"]
     return table(heads, lines)
+
+
+def against_best(rows: dict[str, dict[str, Any]]) -> str:
+    """A sentence that compares with R1, which folds identical code, too."""
+    ratios = [{size: row[size] / row["steps"]["icf-safe"][size] for size in SIZES} for row in rows.values()]
+    means = geometric_means(ratios, SIZES)
+    shown = ", ".join(f"{SIZE_HEADS.get(size, size)} {means[size]:.3f}" for size in SIZES)
+    return (
+        "Against [R1](evaluation.md#the-flags-of-both-sides), which has `--icf=safe`, too, the means are\n"
+        f"{shown}."
+    )
 
 
 def levers(rows: dict[str, dict[str, Any]]) -> str:
@@ -78,6 +90,7 @@ def main(*, check: bool = False) -> None:
         "Means are geometric. `python -m bench.measure.policies.ladder` measures them.\n"
         f"{searched(rows)}\n\n"
         f"{figures(rows)}\n"
+        f"{against_best(rows)}\n\n"
         "![The four sizes of every program](images/ladder.svg)\n\n"
         "The levers one on the other, in the mean over the programs that they are for:\n\n"
         f"{levers(rows)}"
