@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs a kernel by IREE, TVM or numpy, once for every line on standard input; a server of `tune`.
 
-usage: kernel_peers.py iree|tvm|numpy KERNEL.mlir FUNCTION SHAPES     (SHAPES such as 4x8,8x2)
+usage: kernel_peers.py iree|tvm|numpy KERNEL.mlir FUNCTION SHAPES CPU    (SHAPES such as 4x8,8x2)
 
 The interpreter is that of a virtual environment with the packages, so the script imports nothing of ours. It
 prints a line when it is ready, then the nanoseconds of processor time of every run.
@@ -54,7 +54,7 @@ def by_tvm(kernel: str, function: str, values: list[Any]) -> Callable[[], object
     a, b = te.placeholder((rows, depth), name="a"), te.placeholder((depth, columns), name="b")
     k = te.reduce_axis((0, depth), name="k")
     c = te.compute((rows, columns), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="c")
-    target = tvm.target.Target({"kind": "llvm", "mcpu": sys.argv[5] if len(sys.argv) > 5 else "native"})
+    target = tvm.target.Target({"kind": "llvm", "mcpu": sys.argv[5]})
     code = tvm.compile(te.create_prim_func([a, b, c]), target=target)
     held = [tvm.runtime.tensor(value) for value in (*values, np.empty((rows, columns), np.float32))]
     return lambda: code(*held)

@@ -30,7 +30,7 @@ from passpilot.passes.mlir.schedule.plan import KernelPlan, read_plan
 from passpilot.plugin.isolated import run_isolated
 from passpilot.training.tuning.kernels.kernel import Kernel
 from passpilot.training.tuning.kernels.running import LoadedKernel, check_outputs
-from passpilot.training.tuning.kernels.unit import KernelUnit
+from passpilot.training.tuning.kernels.unit import CLANG, KernelUnit
 
 KERNELS: Final = ("matmul-256", "matmul-1024", "matmul-odd", "convolution", "attention", "layer-norm")
 FOLDER: Final = "mlir-tune"
@@ -77,7 +77,7 @@ def peer(python: str, name: str, path: Path, kernel: Kernel) -> Iterator[Runner 
 
 def processor() -> str:
     """LLVM's name of this processor."""
-    words = ["clang-22", "-march=native", "-###", "-c", "-x", "c", os.devnull, "-o", os.devnull]
+    words = [CLANG, "-march=native", "-###", "-c", "-x", "c", os.devnull, "-o", os.devnull]
     text = subprocess.run(words, capture_output=True, text=True, check=True).stderr.split()
     return text[text.index('"-target-cpu"') + 1].strip('"')
 
@@ -88,7 +88,7 @@ def peak() -> float:
         program = f"{folder}/peak"
         source = str(ROOT / "bench" / "kernels" / "peak.c")
         flags = ["-O3", "-march=native", "-ffp-contract=fast", source, "-o", program]
-        subprocess.run(["clang-22", *flags], check=True)
+        subprocess.run([CLANG, *flags], check=True)
         return float(subprocess.check_output([program]))
 
 
@@ -127,7 +127,8 @@ def measure(name: str, budget: float, python: str) -> None:
     known: dict[str, Any] = read(f"{FOLDER}/{name}.json", {})
     row: dict[str, Any] = {key: known[key] for key in ("plans", "budget") if key in known}
     if budget or not decisions.exists():
-        result = passpilot.tune(path, seconds=budget or 60, output=str(decisions))
+        budget = budget or 60.0
+        result = passpilot.tune(path, seconds=budget, output=str(decisions))
         row = {"plans": result.compiles, "budget": budget}
         print(result, file=sys.stderr)
     compare = partial(compared, path, read_plan(str(decisions)), python)

@@ -7,7 +7,7 @@ The plan is that of a file, `advised-schedule{decisions=FILE}`, or that of the e
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -22,14 +22,14 @@ from passpilot.features.mlir.schedule import (
     vector_mask,
 )
 from passpilot.features.mlir.tile import TILE_SIZES, may_tile, observe_loop, observe_operation
-from passpilot.features.mlir.tileable import Structured, structured
+from passpilot.features.mlir.tileable import MOST_LOOPS, Structured, structured
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.mlir.api import pass_
 from passpilot.passes.mlir.schedule.apply import schedule
 from passpilot.passes.mlir.schedule.choices import best_plan, packs, structures
 from passpilot.passes.mlir.schedule.model import machine
 from passpilot.passes.mlir.schedule.plan import KernelPlan, OperationPlan, read_plan
-from passpilot.passes.mlir.schedule.shape import OperationShape, linalg_operations, shapes_in
+from passpilot.passes.mlir.schedule.shape import OperationShape, functions_in, linalg_operations, shapes_in
 from passpilot.passes.mlir.tile import MLIR_TILE
 
 if TYPE_CHECKING:
@@ -70,19 +70,12 @@ class AdvisedSchedule:
         if self.decisions:
             self._schedule(module, read_plan(self.decisions), is_estimate=False)
             return
-        for name in list(_kernels(module)):
+        for name in [name for name, function in functions_in(module).items() if shapes_in(function)]:
             self._schedule(module, KernelPlan(name), is_estimate=True)
 
     def _schedule(self, module: Operation, plan: KernelPlan, *, is_estimate: bool) -> None:
         decisions = _Decisions(self.threads, is_estimate)
         schedule(module, plan, decisions.structure, decisions.operations)
-
-
-def _kernels(module: Any) -> Iterator[str]:
-    for view in module.regions[0].blocks[0].operations:
-        operation = view.operation
-        if operation.name == "func.func" and shapes_in(operation):
-            yield operation.attributes["sym_name"].value
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +144,7 @@ def _ordered(op: Structured, plan: OperationPlan) -> tuple[int, ...]:
     left = list(plan.interchange or range(count))
     order: list[int] = []
     while left:
-        mask = [[loop in left for loop in range(INTERCHANGE.point().find("mask").size)]]  # type: ignore[union-attr]
+        mask = [[loop in left for loop in range(MOST_LOOPS)]]
         values = {**common, "place": len(order), "planned": left[0], "mask": mask}
         order.append(MLIR_INTERCHANGE.ask(values, op.operation))
         left.remove(order[-1])

@@ -15,7 +15,7 @@ from passpilot.passes.mlir.schedule.script import (
     structure_script,
     whole_script,
 )
-from passpilot.passes.mlir.schedule.shape import SOFTMAX, OperationShape, shapes_in
+from passpilot.passes.mlir.schedule.shape import SOFTMAX, OperationShape, functions_in, shapes_in
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.plugin.mlir.bindings import bindings, operations_in
 from passpilot.plugin.mlir.diagnostics import error_list
@@ -65,12 +65,12 @@ def schedule(
     has_softmax = any(each.name == SOFTMAX for each in operations_in(function))
     _run(module, who, fusion_script(plan, has_softmax=has_softmax))
     fused = shapes_in(_function(module, plan.function))
-    plan = structure(plan, _function(module, plan.function), fused)
     _check_structure(plan, fused)
+    plan = structure(plan, _function(module, plan.function), fused)
     _run(module, who, structure_script(plan, fused))
     shapes = shapes_in(_function(module, plan.function))
-    plan = operations(plan, _function(module, plan.function), shapes)
     _check_operations(plan, shapes)
+    plan = operations(plan, _function(module, plan.function), shapes)
     _run(module, who, operations_script(plan, shapes))
     return ScheduledShapes(plan, fused, shapes, has_softmax)
 
@@ -86,10 +86,8 @@ def decompose_softmax(module: Operation) -> None:
 
 
 def _function(module: Any, name: str) -> Any:
-    for view in module.regions[0].blocks[0].operations:
-        operation = view.operation
-        if operation.name == "func.func" and operation.attributes["sym_name"].value == name:
-            return operation
+    if found := functions_in(module).get(name):
+        return found
     raise InputError(f"schedule: expected a function {name} in the module, got none")
 
 

@@ -192,9 +192,11 @@ def roots_of(plain: KernelPlan, roots: Sequence[OperationPlan]) -> Iterator[Kern
 
 def _roots(shapes: Sequence[OperationShape]) -> Iterator[OperationPlan]:
     """Tiles of the loops without reductions of the last operation, which has producers worth fusing."""
-    last = shapes[-1]
     worthwhile = [shape for shape in shapes[:-1] if shape.arithmetic]
-    if not worthwhile or not last.loops or not last.parallel:
+    if not worthwhile:
+        return
+    last = shapes[-1]
+    if not last.loops or not last.parallel:
         return
     first = last.parallel[0]
     for size in (16, 32, 8, 64, 4, 128, 1, 2):

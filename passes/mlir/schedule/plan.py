@@ -12,6 +12,7 @@ anew in every step, in the order of the text:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -73,7 +74,10 @@ def write_plan(path: str, plan: KernelPlan, notes: Sequence[str], names: Sequenc
         InputError: the file cannot be written.
     """
     lines = [HEAD, *(f"# {note}" for note in notes)]
-    lines += [f"function = {_string(plan.function)}", f"fuse = {str(plan.fuse).lower()}"]
+    lines += [
+        f"function = {json.dumps(plan.function, ensure_ascii=False)}",
+        f"fuse = {str(plan.fuse).lower()}",
+    ]
     if plan.packs:
         lines += ["", "[packs]", *(f"{number} = {list(sizes)}" for number, sizes in plan.packs.items())]
     if plan.root.tile:
@@ -109,7 +113,3 @@ def _rows(plan: OperationPlan) -> list[str]:
         if value > 1
     ]
     return lists + counts
-
-
-def _string(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

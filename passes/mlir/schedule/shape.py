@@ -61,6 +61,12 @@ class OperationShape:
         return next(iter(last[0])) if last and len(last[0]) == 1 else None
 
 
+def functions_in(module: Any) -> dict[str, Operation]:
+    """The functions of a module by name."""
+    operations = (view.operation for view in module.regions[0].blocks[0].operations)
+    return {each.attributes["sym_name"].value: each for each in operations if each.name == "func.func"}
+
+
 def linalg_operations(root: Operation) -> Iterator[Operation]:
     """The structured operations of linalg in and below `root`, as the transform dialect numbers them."""
     for operation in operations_in(root):

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Final
 
-from passpilot.passes.mlir.schedule.shape import linalg_operations, shapes_in
+from passpilot.passes.mlir.schedule.shape import functions_in, linalg_operations, shapes_in
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.mlir.bindings import UPSTREAM, bindings
 from passpilot.plugin.mlir.source import Source, read_sources
@@ -94,16 +94,13 @@ def _name(function: Any) -> str:
 
 
 def _function(where: str, module: Any, wanted: str) -> Any:
-    functions = {
-        _name(view): view.operation
-        for view in module.body.operations
-        if view.operation.name == "func.func" and len(view.operation.regions[0].blocks)
-    }
+    known = functions_in(module.operation)
+    functions: dict[str, Any] = {name: each for name, each in known.items() if len(each.regions[0].blocks)}
     kernels = {name: each for name, each in functions.items() if any(True for _ in linalg_operations(each))}
     if wanted and wanted not in functions:
-        known = ", ".join(functions) or "none"
+        got = ", ".join(functions) or "none"
         raise InputError(
-            f"tune: {where}: expected a function {wanted} with a body, got {known}; see --function"
+            f"tune: {where}: expected a function {wanted} with a body, got {got}; see --function"
         )
     if wanted and wanted not in kernels:
         raise InputError(f"tune: {where}: expected operations of linalg in function {wanted}, got none")

@@ -89,8 +89,8 @@ class KernelSearch(Study):
     def search(self) -> None:
         self._random, here = random.Random(self.seed), machine()
         plain = self.shapes(KernelPlan(self.unit.kernel.function, fuse="fuse" in self.levers))
-        if plain is None:
-            return
+        if plain is None or not plain.fused:
+            return  # it cannot be scheduled, or nothing is left to schedule
         known = list(structures(self.unit.kernel.function, plain.fused, here, self.levers))
         if not self.is_ranked:
             self._random.shuffle(known)

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 from passpilot.passes.mlir.lower import to_llvm_dialect, translate
 from passpilot.passes.mlir.schedule.apply import ScheduledShapes, schedule
 from passpilot.passes.mlir.schedule.plan import KernelPlan
+from passpilot.passes.mlir.schedule.shape import functions_in
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.json_and_toml import parse_json
 from passpilot.plugin.mlir.bindings import bindings
@@ -150,9 +151,7 @@ class KernelUnit:
 def _prepare(module: Any, function: str) -> None:
     """Let C call the function."""
     ir = bindings().ir
-    for view in module.regions[0].blocks[0].operations:
-        operation = view.operation
-        if operation.name == "func.func" and operation.attributes["sym_name"].value == function:
-            operation.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get(module.context)
-            if "sym_visibility" in operation.attributes:
-                del operation.attributes["sym_visibility"]
+    attributes: Any = functions_in(module)[function].attributes
+    attributes["llvm.emit_c_interface"] = ir.UnitAttr.get(module.context)
+    if "sym_visibility" in attributes:
+        del attributes["sym_visibility"]

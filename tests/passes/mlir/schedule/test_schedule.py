@@ -14,6 +14,7 @@ from passpilot.passes.mlir.pipeline import run_pipeline
 from passpilot.passes.mlir.schedule.advised import (
     MLIR_INTERCHANGE,
     MLIR_PACK,
+    MLIR_PARALLEL,
     MLIR_VECTORIZE,
 )
 from passpilot.passes.mlir.schedule.apply import schedule
@@ -117,6 +118,13 @@ def test_a_plan_that_does_not_fit_is_refused(plan: KernelPlan, message: str) -> 
         schedule(parsed(MATMUL).operation, plan)
 
 
+def test_a_file_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    path = str(tmp_path / "m.decisions")
+    write_plan(path, KernelPlan("matmul", operations=(OperationPlan(),) * 9), [], [])
+    with pytest.raises(InputError, match="expected at most 2, got 9"):
+        run_pipeline(parsed(MATMUL), f"builtin.module(advised-schedule{{decisions={path}}})")
+
+
 def test_a_plan_that_mlir_cannot_carry_out_is_an_error() -> None:
     plan = KernelPlan("matmul").with_operation(1, OperationPlan(vector=(7, 7, 7)))
     with pytest.raises(
@@ -164,6 +172,14 @@ def test_runners_take_every_decision() -> None:
     assert [each["place"] for each in seen["interchange"]] == [0, 1, 2, 3, 4, 5]
     assert "vector.outerproduct" in str(module)
     assert "linalg.pack" not in str(module)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_runner_decides_about_threads(shared: bool) -> None:
+    module = parsed(MATMUL)
+    advisor = MLIR_PARALLEL.advisor(lambda obs: shared and obs["threads"] == 2)
+    run_pipeline(module, "builtin.module(advised-schedule{threads=2})", [advisor])
+    assert ("scf.forall" in str(module)) == shared
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -128,7 +128,6 @@ func.func @f(%a: memref<8xi32>, %b: memref<8xi32>) {
 }
 """
 HANG = """
-func.func private @again(%x: i1) -> i1
 func.func @f(%a: memref<8xi32>, %b: memref<8xi32>) {
   linalg.copy ins(%a : memref<8xi32>) outs(%b : memref<8xi32>)
   cf.br ^loop
@@ -142,7 +141,7 @@ func.func @f(%a: memref<8xi32>, %b: memref<8xi32>) {
 ^end:
   return
 }
-""".replace("func.func private @again(%x: i1) -> i1\n", "")
+"""
 
 
 def test_a_kernel_that_crashes_or_hangs_is_an_error(tmp_path: Path) -> None:
@@ -169,6 +168,14 @@ TWO = MATMUL + MATMUL.replace("@matmul", "@other")
 VECTOR = (
     "func.func @f(%a: {0}) -> {0} {{ %r = linalg.exp ins(%a: {0}) outs(%a: {0}) -> {0} return %r : {0} }}"
 )
+
+
+def test_a_kernel_whose_operations_are_dead_stays_as_it_is(tmp_path: Path) -> None:
+    dead = VECTOR.format("tensor<8xf32>").replace("return %r", "return %a")
+    result = passpilot.tune(written(tmp_path, dead), compiles=3)
+    assert isinstance(result, KernelResult)
+    assert not result.plan.operations
+    assert result.best == result.start
 
 
 @pytest.mark.parametrize(
