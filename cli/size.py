@@ -15,6 +15,8 @@ from passpilot.plugin.errors import UsageError
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.files import write_file
 
+REWARD: Final = "allocated"
+
 EPILOG: Final = """\
 A file is an ELF, COFF, Mach-O or wasm program or object.
   allocated  what is loaded: all sections of memory but those of zeros
@@ -43,7 +45,8 @@ def main(argv: Sequence[str]) -> int:
     if is_ladder or values["allow"]:
         _ladder(files, tables, raw, values)
         return 0
-    if given := next((name for name, value in values.items() if value and name != "reward"), None):
+    plain = {**dict.fromkeys(values), "reward": REWARD}
+    if given := next((name for name, value in values.items() if value and value != plain[name]), None):
         raise UsageError(f"size: {'-o' if given == 'output' else f'--{given}'}: expected --ladder beside it")
     _show(files, tables, raw)
     return 0
@@ -65,7 +68,7 @@ def make_parser() -> Parser:
     with parser.group("ladder"):
         ladder_options(parser)
         reward = "what decides whether a lever is taken: allocated, text, file or compressed (allocated)"
-        add("reward", default="allocated", metavar="REWARD", help=reward)
+        add("reward", default=REWARD, metavar="REWARD", help=reward)
         add("root", default="", metavar="DIR", help="links may read files below DIR, not only of the corpus")
         add("o", dest="output", default="", metavar="DIR", help="write tables and pictures into DIR")
         jobs = "compilations at once (as many as processors)"

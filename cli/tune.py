@@ -49,11 +49,12 @@ def main(argv: Sequence[str]) -> int:
     prepare()
     options, llvm = _parsed(argv)
     set_llvm_options("tune", llvm)
-    output, build, table = options["output"], options["build"], options.pop("result")
+    output, build, table = options["output"], options["build"], options["result"]
     extra = {name: options.pop(name) for name in ("ladder", "allow", "run")}
     if extra["ladder"] or extra["allow"]:
         _climb(options, extra)
         return 0
+    options.pop("result")
     if extra["run"]:
         raise UsageError("tune: --run: expected --ladder beside it")
     if options["modules"]:
@@ -87,15 +88,15 @@ def main(argv: Sequence[str]) -> int:
 
 def _climb(options: dict[str, Any], extra: Mapping[str, Any]) -> None:
     """Measure what to switch on in the build, and search decisions on top of it."""
-    fixed = ("modules", "passes", "lto", "at_most", "unseen", "update")
-    if wrong := next((name for name in fixed if options[name]), None):
+    fixed = ("modules", "passes", "lto", "at_most", "unseen", "update", "function", "result")
+    if wrong := next((name for name in fixed if options[name]), "threads" * (options["threads"] > 1)):
         got = "a module" if wrong == "modules" else f"--{wrong.replace('_', '-')}"
         raise UsageError(f"tune: --ladder: expected a build or a corpus, and no {got}")
     shared = ("reward", "jobs")
     ours = {name: options[name] for name in ("corpus", "build", "program", "root", "output", *shared)}
     search = {name: options[name] for name in ("search", "compiles", "seconds", "seed", "engine", "address")}
     search |= {name: options[name] for name in shared}
-    if options["search"] == list(LEVERS):  # the ladder has the options of code generation
+    if options["search"] == LEVERS:  # the ladder has the options of code generation
         search["search"] = [lever for lever in LEVERS if lever != "options"]
     climb(allow=extra["allow"], run=extra["run"], search=search, **ours)
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import lzma
 import os
 import shutil
 import tempfile
@@ -16,6 +15,7 @@ from passpilot.plugin.errors import InputError, restated
 from passpilot.plugin.files import read_regular
 from passpilot.plugin.version import MAJOR
 from passpilot.training.evaluation.tables import aligned, escaped, table
+from passpilot.training.rewards import xz_bytes
 from passpilot.training.timing.commands import Commands
 
 DEADLINE: Final = 120.0
@@ -78,7 +78,7 @@ def _sizes(path: str, sections: Iterable[SectionSize], commands: Commands, deadl
         done.check(f"{path}: llvm-strip: expected a program", deadline)
         with open(stripped, "rb") as file:
             bare = file.read()
-    return FileSizes(allocated, text, len(bare), len(lzma.compress(bare, preset=9)))
+    return FileSizes(allocated, text, len(bare), xz_bytes(bare))
 
 
 @dataclass(frozen=True, slots=True)

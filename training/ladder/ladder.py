@@ -10,16 +10,16 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from typing import Final
 
-from passpilot.plugin.errors import CompilationError, InputError
+from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.json_and_toml import read_json, typed_record
-from passpilot.training.file_sizes import file_sizes
+from passpilot.training.file_sizes import FileSizes, file_sizes
 from passpilot.training.ladder.levers import DECISIONS, LEVERS, Allowed, Lever, LeverSet
 from passpilot.training.ladder.program_build import ProgramBuild
 
 FORMAT: Final = "passpilot ladder 1"
 
-SIZES: Final = ("allocated", "text", "stripped", "xz")
+SIZES: Final = FileSizes._fields
 """The sizes of a table, the most important first."""
 
 
@@ -205,7 +205,11 @@ class Ladder:
         rows, best = list[LadderRow](), -1
         for number, lever in enumerate(levers):
             if lever is DECISIONS and self.decide:
-                path = self.decide(on)
+                try:
+                    path = self.decide(on)
+                except Error as error:
+                    rows.append(_failed(lever, error))
+                    continue
                 levers[number] = lever = replace(lever, passpilot=(f"decisions={path}",))
             rows.append(row := self._row(lever, on, below))
             before = rows[best].on_top if best >= 0 else None
@@ -218,17 +222,16 @@ class Ladder:
         return rows, levers[best] if best >= 0 else None
 
     def _row(self, lever: Lever, on: LeverSet, below: LadderSizes) -> LadderRow:
-        known = (lever.name, lever.rung, " ".join(lever.flags), lever.loses, lever.group)
         if refusal := self.build.refusal(lever):
-            return LadderRow(*known, False, refusal)
+            return LadderRow(*_known(lever), False, refusal)
         try:
             on_top = self._measure(on.with_lever(lever), lever.name)
             one, what = LeverSet((lever,)), f"{lever.name} alone"
             alone = None if self.brief else self._measure(one, what, runs=False)
-        except CompilationError as error:
-            return LadderRow(*known, False, f"fails: {' '.join(str(error).split())}")
+        except Error as error:
+            return _failed(lever, error)
         note = self._refused(lever, on_top, below)
-        return LadderRow(*known, not note, note, alone, on_top, below)
+        return LadderRow(*_known(lever), not note, note, alone, on_top, below)
 
     def _refused(self, lever: Lever, on_top: LadderSizes, below: LadderSizes) -> str:
         """Why a measured lever is not taken; empty if it is."""
@@ -241,7 +244,7 @@ class Ladder:
 
     def _measure(self, levers: LeverSet, what: str, *, runs: bool = True) -> LadderSizes:
         """Build and measure, unless the same flags have been measured."""
-        key = f"{self.build.identity} {levers.line}"
+        key = f"{self.build.identity}{' brief' * self.brief} {levers.line}"
         keep = not levers.decisions  # which may be others under the same name
         if key in self._measured and keep:
             return self._measured[key]
@@ -265,3 +268,11 @@ class Ladder:
                 self._measured = {
                     key: typed_record(each, LadderSizes, self.kept) for key, each in raw.items()
                 }
+
+
+def _known(lever: Lever) -> tuple[str, str, str, str, str]:
+    return lever.name, lever.rung, " ".join(lever.flags), lever.loses, lever.group
+
+
+def _failed(lever: Lever, error: Error) -> LadderRow:
+    return LadderRow(*_known(lever), False, f"fails: {' '.join(str(error).split())}")

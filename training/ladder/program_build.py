@@ -22,7 +22,7 @@ from passpilot.training.corpus.arguments import for_object
 from passpilot.training.corpus.front_end import FrontEnd
 from passpilot.training.corpus.layout import Corpus, CorpusProgram, CorpusUnit
 from passpilot.training.ladder.levers import Lever, LeverSet
-from passpilot.training.timing.commands import Commands
+from passpilot.training.timing.commands import CommandPool, Commands
 from passpilot.training.timing.instructions import COUNTER, executed_instructions
 from passpilot.training.tuning.tuned_program import link_driver, link_words
 
@@ -150,10 +150,10 @@ class ProgramBuild:
             Error: a unit does not compile, or the program does not link.
         """
         units = self.units(levers)
-        with ThreadPoolExecutor(self.jobs) as pool:
-            paths = dict(
-                zip(units, pool.map(lambda unit: self._object(unit, levers), units.values()), strict=True)
-            )
+        commands = Commands()  # which end with the pool's block if it fails, or at Ctrl-C
+        with CommandPool(self.jobs, commands) as pool:
+            made = pool.map(lambda unit: self._object(unit, levers, commands), units.values())
+            paths = dict(zip(units, made, strict=True))
         image = os.path.join(self.scratch, "image")
         words = self._link_words(levers, paths, image)
         directory = self.program.directory or str(self.corpus.folder)
@@ -188,7 +188,7 @@ class ProgramBuild:
         words = link_words(self.program, ["-fuse-ld=lld", *levers.linking], paths.__getitem__)
         return [link_driver(self.program), *plugin, *words, "-o", image]
 
-    def _object(self, unit: CorpusUnit, levers: LeverSet) -> str:
+    def _object(self, unit: CorpusUnit, levers: LeverSet, commands: Commands) -> str:
         """The path of a unit's object; it is compiled if it has not been."""
         if not unit.arguments:
             raise InputError(f"{unit.name}: expected its arguments in {unit.name}.cmd, got none")
@@ -206,7 +206,7 @@ class ProgramBuild:
         if not made:
             clang = _found(f"clang-{MAJOR}")
             command = [clang, *words, "-x", "ir", os.fspath(unit.bitcode), "-o", path]
-            done = self.commands.run(command, DEADLINE, environment=self._environment(levers))
+            done = commands.run(command, DEADLINE, environment=self._environment(levers))
             done.check(f"{unit.name}: expected an object", DEADLINE)
             with self._lock:
                 self._made[path] = done.seconds

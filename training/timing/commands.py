@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -138,6 +139,19 @@ class Commands:
             for group in self._running:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(group, signal.SIGKILL)
+
+
+class CommandPool(ThreadPoolExecutor):
+    """A pool whose block may end early: then running commands are killed and the rest is dropped."""
+
+    def __init__(self, jobs: int, commands: Commands) -> None:
+        super().__init__(jobs)
+        self._stop = commands.stop
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self._stop()
+        self.shutdown(cancel_futures=kind is not None)
 
 
 def _follow(process: subprocess.Popen[bytes], deadline: float) -> tuple[str, bool]:

@@ -26,8 +26,9 @@ from passpilot.plugin.compile import file_type, llvm_options
 from passpilot.plugin.isolated import run_isolated_together
 from passpilot.plugin.module import Module
 from passpilot.training.file_sizes import file_sizes
+from passpilot.training.ladder.ladder import SIZES
 from passpilot.training.policy_folder import PolicyText, RecipeChoice, write_policy
-from passpilot.training.tuning.recipes import SMALLEST
+from passpilot.training.tuning.recipes import PLACED, SMALLEST
 from tests.command import PASSPILOT
 from tests.corpus.build import FIXED_CLOCK, PREOPT
 from tests.corpus.programs import Program, all_programs
@@ -37,7 +38,6 @@ PROGRAMS: Final = ("lua", "cmark-gfm", "libsvm", "box2d")
 """Training programs, half C and half C++."""
 FOLDED: Final = ("-Wl,--gc-sections,--icf=safe",)
 LINKS: Final = {"R1": FOLDED, "R2": (*FOLDED, "-Wl,-z,pack-relative-relocs")}
-SIZES: Final = ("allocated", "text", "stripped", "xz")
 CODE: Final = ("-Oz", "-ffunction-sections", "-fdata-sections", "-w")
 DEADLINE: Final = 1800
 
@@ -50,7 +50,6 @@ class Lever(NamedTuple):
 
 
 FAULTS: Final = "unwind=faults"
-PLACED: Final = ("apply-ext-tsp-for-size", "disable-machine-licm")
 BASE: Final = (FAULTS, *PLACED)
 OUTLINED: Final = "enable-machine-outliner=always"
 LEVERS: Final = {
@@ -142,7 +141,7 @@ def measured(name: str, reference: str, modules: Sequence[Path], options: Sequen
         objects, image = generated(modules, options, folder), f"{folder}/{name}"
         link = ("clang-22", "-fuse-ld=lld", "-pie", *LINKS[reference], *objects, *libraries(program))
         run(*link, "-o", image)
-        return dict(zip(SIZES, file_sizes(image)[:4], strict=True))
+        return file_sizes(image)._asdict()
 
 
 def measure(program: Program, reference: str, known: dict[str, dict[str, int]]) -> None:

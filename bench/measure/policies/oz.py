@@ -22,7 +22,7 @@ from typing import Any, Final
 from bench.lib import Bar, command, read, settle, write
 from bench.lib.corpus import built, checked, part
 from bench.lib.instructions import executed
-from bench.measure.policies.levers import DEADLINE, LINKS, SIZES, Lever, generated, libraries, optimized
+from bench.measure.policies.levers import DEADLINE, LINKS, Lever, generated, libraries, optimized
 from passpilot.plugin.isolated import run_isolated_together
 from passpilot.runners.policy.bundle import find_bundle
 from passpilot.training.file_sizes import file_sizes
@@ -65,7 +65,7 @@ def side(
         objects, image = generated(modules, lever.options, folder), f"{folder}/{program.name}"
         link = ("clang-22", "-fuse-ld=lld", "-pie", *LINKS[reference], *objects, *libraries(program))
         subprocess.run([*link, "-o", image], check=True, timeout=DEADLINE)
-        row: dict[str, Any] = dict(zip(SIZES, file_sizes(image)[:4], strict=True))
+        row: dict[str, Any] = file_sizes(image)._asdict()
         words = command_of(program, image)
         printed = subprocess.run(
             words, cwd=program.source, check=True, timeout=DEADLINE, stdout=subprocess.PIPE

@@ -9,8 +9,6 @@ take a twentieth more than stock lld's with the plugin, whose start is measured 
 
 from __future__ import annotations
 
-import lzma
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -23,6 +21,7 @@ from bench.measure.policies.lto import LINK, link_command, linked, printed
 from passpilot.plugin import _core
 from passpilot.plugin.toolchain import llvm_plugin
 from passpilot.training.evaluation.unwind_check import check_unwind
+from passpilot.training.file_sizes import file_sizes
 from tests.command import PASSPILOT
 from tests.corpus.programs import Program, all_programs
 
@@ -34,16 +33,10 @@ RATIOS: Final = ("allocated", "tables", "xz")
 
 def sizes(image: Path) -> dict[str, int]:
     """The bytes that are loaded, those of unwind tables, and the stripped file compressed."""
-    found = [
-        (name, len(data)) for name, flags, data in _core.object_sections(image.read_bytes()) if flags & 2
-    ]
-    stripped = image.with_suffix(".stripped")
-    subprocess.run(["llvm-strip-22", str(image), "-o", str(stripped)], check=True, timeout=60)
-    return {
-        "allocated": sum(size for _, size in found),
-        "tables": sum(size for name, size in found if name.startswith(".eh_frame")),
-        "xz": len(lzma.compress(stripped.read_bytes(), preset=9)),
-    }
+    sections = _core.object_sections(image.read_bytes())
+    tables = sum(len(data) for name, _, data in sections if name.startswith(".eh_frame"))
+    found = file_sizes(str(image))
+    return {"allocated": found.allocated, "tables": tables, "xz": found.xz}
 
 
 def build(level: str, mode: str) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ from tests.corpus.build import build
 RECORD: Final = "tune.json"
 LIMITS: Final = {"R1": 0.905, "R2": 0.94}
 BELOW_OZ: Final = 0.02
+DEADLINE: Final = 8 * 3600
+"""Seconds for one search."""
 SIZES: Final = ("allocated", "text", "stripped", "xz", "instructions")
 TUNED: Final = "decisions:{folder}/{program}.decisions"
 
@@ -41,7 +43,7 @@ def measured(name: str, reference: str, compiles: int, folder: Path) -> Row:
     lto = reference == "R2"
     output = folder / reference
     search: list[str | Path] = [PASSPILOT, "tune", f"--corpus={corpus.folder}", f"--compiles={compiles}"]
-    subprocess.run([*search, *["--lto"] * lto, "-o", output], check=True)
+    subprocess.run([*search, *["--lto"] * lto, "-o", output], check=True, timeout=DEADLINE)
     decisions = f"decisions:{output / f'{name}.decisions'}"
     result = passpilot.evaluate(
         corpus.folder, ["@oz", decisions], baselines=["-Oz"], rounds=0, runs="instructions", lto=lto

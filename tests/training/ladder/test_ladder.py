@@ -140,6 +140,7 @@ def test_sizes_of_files(climbed: tuple[Path, Done]) -> None:
         (("size", "--run={}", "Makefile"), "size: --run: expected --ladder beside it"),
         (("size", "Makefile"), "Makefile: expected an object of ELF, COFF, Mach-O or wasm, got another file"),
         (("size", "gone"), "gone: expected a file that can be read, got: No such file or directory"),
+        (("size", "--reward=text", "demo"), "size: --reward: expected --ladder beside it"),
         (("size", "--json=-", "--markdown=-", "demo"), "size: --markdown, --json: expected one for standard"),
         (("size", "--ladder", "out/other"), "ladder: expected a program of demo, got other"),
         (("size", "--ladder", "--allow=pie", "out"), "--allow: expected some of all, icf, constants,"),
@@ -153,6 +154,8 @@ def test_sizes_of_files(climbed: tuple[Path, Done]) -> None:
             "tune: --ladder: expected a build or a corpus, and no a mod",
         ),
         (("tune", "--ladder", "--lto", "-o", "x", "--", "make"), "and no --lto"),
+        (("tune", "--ladder", "--result=x.json", "-o", "x", "--", "make"), "and no --result"),
+        (("tune", "--ladder", "--threads=2", "-o", "x", "--", "make"), "and no --threads"),
     ],
 )
 def test_wrong_words_are_one_line(climbed: tuple[Path, Done], words: tuple[str, ...], said: str) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.plugin.errors import CompilationError, UsageError
+from passpilot.cli import tune
+from passpilot.plugin.errors import CompilationError, InputError, UsageError
 from passpilot.training.corpus.layout import CorpusFacts, ProgramRun
 from passpilot.training.file_sizes import FileSizes, file_sizes
 from passpilot.training.ladder.ladder import Ladder, LadderResult
@@ -105,6 +106,28 @@ def test_a_lever_that_changes_nothing_is_refused(build: ProgramBuild) -> None:
     bare = replace(build, corpus=replace(build.corpus, facts=CorpusFacts()))
     assert bare.refusal(known["no-pie"]).startswith("needs the sources, such as ")
     assert not bare.refusal(known["lto-full"])
+
+
+def test_decisions_that_cannot_be_searched_are_a_row(build: ProgramBuild) -> None:
+    def decide(_: LeverSet) -> str:
+        raise InputError("tune: expected one level in demo, got O2, Oz")
+
+    result = Ladder(build, Allowed(), decide=decide, brief=True).run(())
+    assert [row.note for row in result.rows] == ["fails: tune: expected one level in demo, got O2, Oz"]
+    assert result.end == result.start
+
+
+@pytest.mark.parametrize(
+    ("more", "searched"), [([], ["inline", "pipeline"]), (["--search=inline,options"], ["inline", "options"])]
+)
+def test_a_ladder_searches_no_options_again(
+    monkeypatch: pytest.MonkeyPatch, more: list[str], searched: list[str]
+) -> None:
+    """They are levers of its own, unless they are asked for."""
+    found: list[str] = []
+    monkeypatch.setattr(tune, "climb", lambda **given: found.extend(given["search"]["search"]))
+    tune.main(["--ladder", *more, "-o", "x", "--", "make"])
+    assert found == searched
 
 
 def test_what_is_allowed() -> None:
