@@ -89,12 +89,12 @@ private:
     const auto Bytes = Unwrap(File.getSectionContents(Table));
     std::map<uint64_t, uint64_t> Sizes;
     for (uint64_t At = 0; At + 12 <= Bytes.size();) {
-      const auto Length = word(&Bytes[At]);
+      const uint64_t Length = word(&Bytes[At]);
       if (!Length || Length == UINT32_MAX)
         break;
       if (word(&Bytes[At + 4])) // else what entries have in common
         Sizes[At + 8] = Length + 4 + IndexEntry;
-      At += 4 + uint64_t(Length);
+      At += 4 + Length;
     }
     const auto Symbols =
         Unwrap(File.symbols(Unwrap(File.getSection(Each.sh_link))));

@@ -151,7 +151,8 @@ static std::vector<ObjectFunction> functionsOf(const ObjectFile &File) {
     const StringRef Name = checked(Symbol.getName(), "object");
     if (checked(Symbol.getType(), "object") == SymbolRef::ST_Function &&
         !(Flags & SymbolRef::SF_Undefined) &&
-        !Name.starts_with("ltmp")) // the start of a section of Mach-O
+        // The start of a section of Mach-O has such a name.
+        !(File.isMachO() && Name.starts_with("ltmp")))
       Found.emplace_back(Name.str(), Size, !(Flags & SymbolRef::SF_Global), 0);
   }
   return Found;

@@ -112,6 +112,13 @@ Compiler compilerOf(const char *path) {
   return found;
 }
 
+/// Whether the path can be executed: callers may try each folder of PATH.
+bool isProgram(const char *path) {
+  struct stat status{};
+  return access(path, X_OK) == 0 && stat(path, &status) == 0 &&
+         S_ISREG(status.st_mode);
+}
+
 /// Whether a program is a script, which calls a compiler itself.
 bool isScript(const char *path) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -123,23 +130,24 @@ bool isScript(const char *path) {
   return script;
 }
 
-/// The program's path in `path`, searched as the C library does it.
+/// The program's path in `path`, searched as the C library does it; null if it
+/// is not found.
 const char *searched(const char *name, char *path) {
   if (std::strchr(name, '/'))
     return name;
   const char *folders = valueOf(environ, "PATH");
+  if (!folders)
+    folders = "/bin:/usr/bin";
   while (folders) {
     const char *end = std::strchr(folders, ':');
     int length = int(end ? end - folders : std::strlen(folders));
-    struct stat status{};
     if (std::snprintf(path, PATH_MAX, "%.*s%s%s", length, folders,
                       length ? "/" : "", name) < PATH_MAX &&
-        access(path, X_OK) == 0 && stat(path, &status) == 0 &&
-        S_ISREG(status.st_mode))
+        isProgram(path))
       return path;
     folders = end ? end + 1 : nullptr;
   }
-  return name;
+  return nullptr;
 }
 
 void note(const char *folder, const char *program) {
@@ -198,9 +206,12 @@ int start(const char *file, bool search, Words arguments, Words variables,
     compiler.driver = arguments[skipped++];
   char path[PATH_MAX];
   const char *next = arguments[skipped] ? arguments[skipped] : "";
-  if (!compiler.driver || std::strncmp(next, "-cc1", 4) == 0 ||
-      (!ours &&
-       isScript(search || name != file ? searched(name, path) : name))) {
+  bool replaced = compiler.driver && std::strncmp(next, "-cc1", 4) != 0;
+  if (replaced && !ours) {
+    const char *found = search || name != file ? searched(name, path) : name;
+    replaced = found && isProgram(found) && !isScript(found);
+  }
+  if (!replaced) {
     errno = before;
     return run(given, search);
   }
@@ -250,6 +261,8 @@ __attribute__((constructor)) void findFunctions() {
 }
 
 int execute(const char *file, bool search, Words arguments, Words variables) {
+  if (!nextExecve) // the constructor of another library calls
+    findFunctions();
   return start(file, search, arguments, variables,
                [](const Program &program, bool searches) {
                  return (searches ? nextExecvpe : nextExecve)(
@@ -261,6 +274,8 @@ int spawn(bool search, pid_t *pid, const char *file,
           const posix_spawn_file_actions_t *actions,
           const posix_spawnattr_t *attributes, Words arguments,
           Words variables) {
+  if (!nextSpawn)
+    findFunctions();
   return start(file, search, arguments, variables,
                [=](const Program &program, bool searches) {
                  return (searches ? nextSpawnp : nextSpawn)(
