@@ -19,7 +19,6 @@ from bench.measure.policies.levers import (
     LEVERS,
     LINKS,
     OUTLINED,
-    PLACED,
     PROGRAMS,
     RECORD,
     Record,
@@ -27,7 +26,7 @@ from bench.measure.policies.levers import (
     worth,
 )
 from passpilot.training.policy_folder import PolicyText, RecipeChoice
-from passpilot.training.tuning.recipes import SMALLEST
+from passpilot.training.tuning.recipes import PLACED, SMALLEST
 from tools.policies.card import write_with_card
 from tools.policies.units import SMALL, Unit, data_hash
 
