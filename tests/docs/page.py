@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a page of the documentation: writes its files, runs its commands, compares their output."""
+"""Follows a page in one shell: writes its files, runs its commands, compares their output.
+
+python -m tests.docs.page docs/smaller.md   the page as a script, which needs no checkout
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,39 +22,86 @@ from tests.corpus.build import bindir
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 BLOCK: Final = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-TITLE: Final = re.compile(r"(?:# |// |; |/\* )([\w.]+\.\w+)(?: \*/)?\n")
-PATH: Final = os.pathsep.join([str(PASSPILOT.parent), str(bindir()), os.environ["PATH"]])
+TITLE: Final = re.compile(r"(?:# |// |; |/\* )((?:[\w-]+/)*(?:[\w-]+\.\w+|Makefile))(?: \*/)?\n")
+PATH: Final = os.pathsep.join([str(PASSPILOT.parent), str(bindir()), "/usr/local/bin:/usr/bin:/bin"])
+NUMBER: Final = re.compile(r"[\d.,]*\d")
 
 
-def run_page(page: Path, folder: Path, **variables: str) -> int:
+@dataclass(frozen=True)
+class Block:
+    """A block of a page: the `file` that it is, or `commands`, with what they print if the page says so."""
+
+    text: str
+    file: str = ""
+    output: str | None = None
+    roughly: bool = False
+    """The numbers of an `output` block differ from run to run; those of a `text` block do not."""
+
+    @property
+    def script(self) -> str:
+        if not self.file:
+            return self.text
+        folder = f"mkdir -p {os.path.dirname(self.file)}\n" if "/" in self.file else ""
+        return f"{folder}cat >{self.file} <<'END_OF_FILE'\n{self.text}END_OF_FILE\n"
+
+
+def blocks_of(text: str) -> Iterator[Block]:
+    """The files and the commands of a page, in their order.
+
+    A block whose first line is a comment with a file name is that file; an `sh` block has commands.
+    """
+    blocks = BLOCK.findall(text)
+    for (language, body), (after, said) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
+        if match := TITLE.match(body):
+            yield Block(body, match[1])
+        elif language == "sh":
+            yield Block(body, output=said if after in ("text", "output") else None, roughly=after == "output")
+
+
+def run_page(page: Path, folder: Path, skipped: tuple[str, ...] = (), **variables: str) -> int:
     """Follow a page in a folder; returns how many outputs were compared.
 
-    A block whose first line is a comment with a file name becomes that file. The commands of an `sh` block
-    must succeed, and print what the `text` block behind them has. `variables` are environment variables.
+    The commands must succeed, and print what the page says. `skipped` are beginnings of blocks that do not
+    run, `variables` more environment variables: there is little else in the environment.
     """
+    outputs = folder.parent / f"{folder.name}.outputs"
+    outputs.mkdir()
+    blocks = [block for block in blocks_of(page.read_text()) if not block.text.startswith(skipped or "\0")]
+    script = "".join(f"exec >{outputs}/{n}\n{block.script}" for n, block in enumerate(blocks))
+    environment = {"PATH": PATH, "HOME": str(outputs), "LANG": "C.UTF-8", **variables}
+    code = run(f"exec 2>{outputs}/errors\n{script}", folder, environment)
+    ran = len(list(outputs.glob("[0-9]*")))
+    assert code == 0, f"{page.name}: {blocks[ran - 1].text}\n{(outputs / 'errors').read_text()}"
     compared = 0
-    blocks = BLOCK.findall(page.read_text())
-    for (language, text), (after, said) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
-        if match := TITLE.match(text):
-            (folder / match[1]).write_text(text)
-        elif language == "sh":
-            out = run(text, folder, variables)
-            if after == "text":
-                assert out.replace(f"{folder}/", "") == said, text
-                compared += 1
+    for n, block in enumerate(blocks):
+        if block.output is not None:
+            printed = (outputs / str(n)).read_text().replace(f"{folder}/", "")
+            assert shape(printed, block.roughly) == shape(block.output, block.roughly), block.text
+            compared += 1
     return compared
 
 
-def run(commands: str, folder: Path, variables: Mapping[str, str]) -> str:
-    """The standard output of commands, all of which must succeed."""
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", commands],
+def shape(output: str, roughly: bool) -> str:
+    """An output, or what of it is the same in every run."""
+    return re.sub(r" +", " ", NUMBER.sub("N", output)) if roughly else output
+
+
+def run(script: str, folder: Path, environment: Mapping[str, str]) -> int:
+    """The exit code of a script that stops at an error; what it has started ends with it."""
+    with subprocess.Popen(
+        ["bash", "-euo", "pipefail", "-c", script],
         cwd=folder,
-        env={**os.environ, "PATH": PATH, **variables},
-        capture_output=True,
-        text=True,
-        timeout=GENEROUS,
-        check=False,
-    )
-    assert done.returncode == 0, (commands, done.stderr)
-    return done.stdout
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as child:
+        try:
+            return child.wait(10 * GENEROUS)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    print("set -euo pipefail")
+    print("".join(block.script for page in sys.argv[1:] for block in blocks_of(Path(page).read_text())))

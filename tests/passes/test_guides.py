@@ -28,7 +28,6 @@ functions = [each for each in module.copy().functions if not each.is_declaration
 @pytest.mark.parametrize(
     ("guide", "pieces", "commands"),
     [
-        ("README.md", 1, 1),
         ("docs/passes.md", 5, 5),
         ("docs/ir.md", 1, 0),
         ("docs/phase-ordering.md", 2, 3),
