@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,7 @@ DOCS: Final = Path(__file__).parents[2] / "docs"
 BLOCK: Final = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TITLE: Final = re.compile(r"(?:# |// |; |/\* )((?:[\w-]+/)*(?:[\w-]+\.\w+|Makefile))(?: \*/)?\n")
 PATH: Final = os.pathsep.join([str(PASSPILOT.parent), str(bindir()), "/usr/local/bin:/usr/bin:/bin"])
+PORT: Final = re.compile(r"\b(5005|5006|50051)\b")
 NUMBER: Final = re.compile(r"[\d.,]*\d")
 
 
@@ -51,7 +53,7 @@ def blocks_of(text: str) -> Iterator[Block]:
     A block whose first line is a comment with a file name is that file; an `sh` block has commands.
     """
     blocks = BLOCK.findall(text)
-    for (language, body), (after, said) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
+    for (language, body), (after, said) in zip(blocks, [*blocks[1:], ("", "")], strict=False):
         if match := TITLE.match(body):
             yield Block(body, match[1])
         elif language == "sh":
@@ -62,12 +64,14 @@ def run_page(page: Path, folder: Path, skipped: tuple[str, ...] = (), **variable
     """Follow a page in a folder; returns how many outputs were compared.
 
     The commands must succeed, and print what the page says. `skipped` are beginnings of blocks that do not
-    run, `variables` more environment variables: there is little else in the environment.
+    run, `variables` more environment variables: with little else. Ports become free ones.
     """
     outputs = folder.parent / f"{folder.name}.outputs"
     outputs.mkdir()
+    ports = {port: free_port() for port in ("5005", "5006", "50051")}
     blocks = [block for block in blocks_of(page.read_text()) if not block.text.startswith(skipped or "\0")]
     script = "".join(f"exec >{outputs}/{n}\n{block.script}" for n, block in enumerate(blocks))
+    script = PORT.sub(lambda port: str(ports[port[0]]), script)
     environment = {"PATH": PATH, "HOME": str(outputs), "LANG": "C.UTF-8", **variables}
     code = run(f"exec 2>{outputs}/errors\n{script}", folder, environment)
     ran = len(list(outputs.glob("[0-9]*")))
@@ -79,6 +83,12 @@ def run_page(page: Path, folder: Path, skipped: tuple[str, ...] = (), **variable
             assert shape(printed, block.roughly) == shape(block.output, block.roughly), block.text
             compared += 1
     return compared
+
+
+def free_port() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])
 
 
 def shape(output: str, roughly: bool) -> str:

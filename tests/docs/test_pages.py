@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import tarfile
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from tests.corpus.programs import programs
-from tests.docs.page import DOCS, run_page
+from tests.docs.page import DOCS, blocks_of, run_page
 
 FAST: Final = {
     "../README.md": 1,
@@ -22,43 +27,160 @@ FAST: Final = {
     "outlining.md": 5,
     "mlir-buffers.md": 1,
     "mlir-fusion.md": 2,
-    "policies.md": 1,
+    "mlir-tiling.md": 0,
+    "compiler-service.md": 1,
     "advised-allocator.md": 3,
     "rl4real.md": 1,
 }
-"""Pages, and how many outputs they show."""
+"""Pages that run in some seconds, and how many outputs they show."""
 SLOW: Final = {
     "recipes.md": 10,
     "smaller.md": 0,
     "own-optimizer.md": 1,
+    "tuning-mlir.md": 1,
 }
-"""Pages that take more than ten seconds: searches, and C++ with LLVM's headers."""
+"""Pages that take longer: searches, and C++ with LLVM's headers."""
+AFTER: Final = {
+    "from-mlgo.md": {
+        "inlining.md": 0,
+        "allocation.md": 0,
+        "aot.md": 1,
+        "attach.md": 0,
+        "cc.md": 0,
+        "compare.md": 1,
+        "corpus.md": 0,
+        "report.md": 0,
+        "runners.md": 0,
+        "llc.md": 0,
+        "advised-passes.md": 0,
+        "phase-ordering.md": 0,
+        "passes.md": 0,
+        "policies.md": 1,
+        "stock-plugin.md": 0,
+        "grpc.md": 0,
+        "interop.md": 0,
+        "unwind.md": 0,
+        "tuning.md": 0,
+        "training.md": 0,
+        "training-settings.md": 0,
+    },
+    "tutorial-mlir.md": {
+        "mlir.md": 0,
+        "mlir-inlining.md": 0,
+        "mlir-lowering.md": 0,
+        "mlir-plugin.md": 0,
+    },
+    "corpus.md": {"evaluation.md": 0},
+    "smaller.md": {"ladder.md": 0},
+}
+"""Pages that go on from the files of another one, which they name."""
 NOT_RUN: Final = {
+    ("../README.md", "make build"): "installs packages of Debian and from the index; every test stands on it",
+    (
+        "corpus.md",
+        "python -m tests.corpus",
+    ): "fetches and compiles 46 programs; `make corpus` and `make soak` do",
+    (
+        "training.md",
+        "passpilot train ppo",
+    ): "needs PyTorch; tests/training/learning/test_reinforce.py trains agents",
+    ("training-settings.md", "passpilot train data --corpus"): "needs a corpus of four programs, and minutes",
+    ("training-settings.md", "passpilot train evolve evolve.toml --engine"): "needs a Ray cluster",
+    (
+        "training-settings.md",
+        "passpilot train native-size",
+    ): "needs a corpus; tests/training/native_size trains one",
+    ("training-settings.md", "python -m tests.corpus.export"): "takes hours: the recipe of a recorded run",
+    ("training-settings.md", "passpilot train evolve evict"): "takes hours: the recipe of a recorded run",
+    ("lit.md", "sudo apt-get"): "installs packages; tests/examples/test_lit_project.py runs the project",
+    (
+        "llvmlite.md",
+        "python examples/",
+    ): "a file of the checkout; tests/examples/test_kaleidoscope.py runs it",
+    ("llvmlite.md", "pip install"): "needs the network; the tests have the package",
+    (
+        "mlir-tiling.md",
+        "python examples/",
+    ): "a file of the checkout; tests/examples/test_mlir_examples.py runs it",
+    ("tuning.md", "passpilot tune "): "takes minutes; tests/training/tuning/test_build.py runs it on Lua",
     ("smaller.md", "curl "): "needs the network; the archive is there",
 }
 """Blocks that do not run, by page and beginning, and why."""
+ELSEWHERE: Final = {
+    "c-api.md": "tests/plugin/native/c/test_guide.py",
+    "cpp.md": "tests/plugin/native/c/test_cpp_guide.py",
+}
+"""Pages whose commands another test runs."""
+LATE: Final = ("ladder.md", "evaluation.md", "tuning.md", "training.md", "training-settings.md")
+"""Of the pages that go on from others, those that take longer."""
+LONG: Final = [pytest.mark.soak, pytest.mark.timeout(900)]
 
 
 def skipped(page: str) -> tuple[str, ...]:
     return tuple(start for name, start in NOT_RUN if name == page)
 
 
-def prepare(page: str, folder: Path) -> None:
-    """Put there what the commands that do not run would have brought."""
+def follow(page: str, folder: Path) -> int:
+    """Run a page in a folder, beside what the commands that do not run would have brought."""
     if page == "smaller.md":
         with tarfile.open(folder / "lua-5.4.4.tar.gz", "w:gz") as archive:
             archive.add(programs()["lua"].source, "lua-5.4.4")
+    return run_page(DOCS / page, folder, skipped(page))
 
 
-@pytest.mark.parametrize(
-    "page",
-    [*FAST, *(pytest.param(name, marks=[pytest.mark.soak, pytest.mark.timeout(900)]) for name in SLOW)],
-)
+@pytest.mark.parametrize("page", [*FAST, *(pytest.param(name, marks=LONG) for name in SLOW)])
 def test_a_page_prints_what_it_says(page: str, tmp_path: Path) -> None:
     folder = tmp_path / "page"
     folder.mkdir()
-    prepare(page, folder)
-    assert run_page(DOCS / page, folder, skipped(page)) == (FAST | SLOW)[page]
+    assert follow(page, folder) == (FAST | SLOW)[page]
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """What is there at the end of a page."""
+
+    @cache
+    def at_the_end(page: str) -> Path:
+        folder = tmp_path_factory.mktemp("before") / "page"
+        folder.mkdir()
+        earlier = [first for first, pages in AFTER.items() if page in pages]
+        for first in earlier:
+            shutil.copytree(at_the_end(first), folder, dirs_exist_ok=True)
+        follow(page, folder)
+        return folder
+
+    return at_the_end
+
+
+@pytest.mark.parametrize(
+    ("first", "page"),
+    [
+        pytest.param(first, page, marks=LONG if page in LATE else [])
+        for first, pages in AFTER.items()
+        for page in pages
+    ],
+)
+def test_a_page_goes_on_from_another(
+    first: str, page: str, before: Callable[[str], Path], tmp_path: Path
+) -> None:
+    assert f"]({first}" in (DOCS / page).read_text()
+    folder = tmp_path / "page"
+    shutil.copytree(before(first), folder)
+    assert follow(page, folder) == AFTER[first][page]
+
+
+def test_every_page_with_commands_runs() -> None:
+    """Commands are in `sh` blocks, and nowhere else; what does not run has a reason."""
+    run = {*FAST, *SLOW, *ELSEWHERE, *(page for pages in AFTER.values() for page in pages)}
+    for page in [DOCS.parent / "README.md", *DOCS.glob("*.md")]:
+        name, text = os.path.relpath(page, DOCS), page.read_text()
+        outside = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert not re.findall(r"^    .*", outside, re.MULTILINE), name
+        commands = [block.text for block in blocks_of(text) if not block.file]
+        for start in skipped(name):
+            assert any(block.startswith(start) for block in commands), f"{name}: no block starts with {start}"
+        left = [block for block in commands if not block.startswith(skipped(name) or "\0")]
+        assert not left or name in run, f"{name}: a page with commands that no test runs"
 
 
 def test_a_wrong_output_is_seen(tmp_path: Path) -> None:

@@ -74,10 +74,11 @@ def test_over_a_pipe(tmp_path: Path, number: int, options: str) -> None:
 
 def test_over_grpc(tmp_path: Path) -> None:
     """The commands of the page, and then its program."""
-    commands = [line.strip() for line in PAGE.read_text().splitlines() if line.startswith("    ")]
     text = subprocess.check_output([PASSPILOT, "features", "--proto"])
     (tmp_path / "inline.proto").write_bytes(text)
-    (compiler,) = [line.split() for line in commands if "grpc_tools.protoc" in line]
+    (compiler,) = [
+        line.split() for line in PAGE.read_text().splitlines() if line.startswith("python -m grpc_tools")
+    ]
     subprocess.run([sys.executable, *compiler[1:]], cwd=tmp_path, check=True)
     (tmp_path / "peer.py").write_text(peers()[2])
     port = free_port()

@@ -42,5 +42,5 @@ def test_the_page_shows_its_configuration() -> None:
     page = (ROOT / "docs" / "lit.md").read_text()
     shown = page.split("```python\n")[1].split("```")[0]
     assert (PROJECT / "lit.cfg.py").read_text().endswith(shown)
-    lines = [line.strip() for line in page.splitlines() if line.startswith("    # ")]
+    lines = [line for line in page.splitlines() if line.startswith(("# RUN", "# CHECK"))]
     assert lines == (PROJECT / "tests" / "hosted.test").read_text().splitlines()[2:6]

@@ -181,7 +181,7 @@ def test_the_guides_commands_make_lua_smaller(corpus: Callable[[str, str], Path]
 
     assert corpus("lua", "Oz").exists()
     guide = (Path(__file__).parents[3] / "docs/tuning.md").read_text()
-    command = re.search(r"^    (passpilot tune --program=lua .*)$", guide, re.MULTILINE)
+    command = re.search(r"^(passpilot tune --program=lua .*)$", guide, re.MULTILINE)
     assert command
     source = tmp_path / "lua"
     subprocess.run(["cp", "-r", programs()["lua"].source, source], check=True)

@@ -35,7 +35,7 @@ def test_the_guide_in_stock_mlir_opt(tmp_path: Path) -> None:
     for name, text in python_of("mlir.md").items():
         written(tmp_path, name, text)
     text = (DOCS / "mlir.md").read_text()
-    commands = re.findall(r"^    passpilot (mlir-opt in.*)", text, re.MULTILINE)
+    commands = re.findall(r"^passpilot (mlir-opt in.*)", text, re.MULTILINE)
     assert len(commands) == 6
     made: dict[str, bytes] = {}
     for command in commands:
