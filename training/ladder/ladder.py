@@ -235,7 +235,7 @@ class Ladder:
 
     def _refused(self, lever: Lever, on_top: LadderSizes, below: LadderSizes) -> str:
         """Why a measured lever is not taken; empty if it is."""
-        ratio = on_top.of(self.reward) / below.of(self.reward)
+        ratio = size_ratio(on_top.of(self.reward), below.of(self.reward))
         if ratio > 1 or (ratio == 1 and (lever.group or lever.name == DECISIONS.name)):
             return "gains nothing" if ratio == 1 else "larger"
         if ratio * on_top.xz / below.xz > 1:
@@ -268,6 +268,11 @@ class Ladder:
                 self._measured = {
                     key: typed_record(each, LadderSizes, self.kept) for key, each in raw.items()
                 }
+
+
+def size_ratio(own: int, other: int) -> float:
+    """A size relative to another one, also where that is nothing."""
+    return own / other if other else 1.0 + own
 
 
 def _known(lever: Lever) -> tuple[str, str, str, str, str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Literal
 
 from passpilot.plugin.errors import UsageError
@@ -95,9 +96,10 @@ class LeverSet:
 
     @property
     def compiling(self) -> list[str]:
-        """The flags behind the front end."""
+        """The flags behind the front end; link-time optimization has the options of code generation."""
         flags = [flag for lever in self.levers if not lever.in_front_end for flag in lever.compiling]
-        return [*flags, *(word for option in self.machine for word in ("-mllvm", f"-{option}"))]
+        machine = [] if self.lto else self.machine
+        return [*flags, *(word for option in machine for word in ("-mllvm", f"-{option}"))]
 
     @property
     def machine(self) -> list[str]:
@@ -166,6 +168,14 @@ LEVERS: Final = (
         only="executable",
     ),
     Lever(
+        "local-names",
+        "visibility",
+        "shared libraries, plug-ins and dlsym do not find the program's names",
+        "visibility",
+        linking=(f"-Wl,--version-script={Path(__file__).with_name('local.version')}",),
+        only="executable",
+    ),
+    Lever(
         "relr",
         "relocations",
         _OLD_LOADER,
@@ -200,8 +210,26 @@ LEVERS: Final = (
         "unwind",
         passpilot=("unwind=exceptions",),
     ),
+    Lever(
+        "unwind-least",
+        "unwind",
+        "backtraces end at functions that no exception passes; of the others stripped ones share entries",
+        "unwind",
+        compiling=("-fno-asynchronous-unwind-tables",),
+        passpilot=("unwind=shared",),
+        in_front_end=True,
+    ),
+    _machine(
+        "merged-functions",
+        "merging",
+        "backtraces may name another function with the same code",
+        "lto",
+        "enable-merge-functions",
+    ),
     _machine("block-placement", "placement", "", "", "apply-ext-tsp-for-size"),
     _machine("no-machine-licm", "licm", "loops compute constants again", "speed", "disable-machine-licm"),
+    _machine("no-lsr", "lsr", "loops compute addresses again", "speed", "disable-lsr"),
+    _machine("merged-tails", "tails", "", "", "tail-merge-size=2"),
     _machine(
         "jump-tables-more", "jump-tables", "jumps wait for a load", "speed", "optsize-jump-table-density=10"
     ),
@@ -215,11 +243,12 @@ LEVERS: Final = (
         "speed",
         "enable-machine-outliner=always",
         "enable-linkonceodr-outlining",
+        "outliner-benefit-threshold=8",
     ),
     Lever(
         "oz",
         "policy",
-        "compiling takes 1.15 times as long",
+        "compiling takes longer",
         "oz",
         passpilot=("policy=@oz",),
     ),

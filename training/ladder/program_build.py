@@ -199,7 +199,11 @@ class ProgramBuild:
         if levers.passpilot:
             words.append(f"-fpass-plugin={llvm_plugin()}")
         decisions = read_regular(levers.decisions) if levers.decisions else b""
-        ours = [f"{name}={value}" for name, value in levers.passpilot.items()]
+        ours = [
+            f"{name}={value}"
+            for name, value in levers.passpilot.items()
+            if name != "unwind" or not levers.lto  # then the link writes the tables
+        ]
         path = os.path.join(self.scratch, f"{_hash(str(unit.bitcode), *words, *ours, _hash(decisions))}.o")
         with self._lock:
             made = path in self._made

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The ladder of a build: test programs with all that can be switched on, relative to -Oz --gc-sections.
 
-Everything is allowed, also a fixed address. Both programs run once under valgrind, which counts instructions,
-and must print the same. Programs that are in bench/results/ladder.json are not measured again; with --again
+Everything is allowed but a fixed address, which is measured on top. Both programs run once under valgrind,
+which counts instructions, and must print the same. Programs that are in bench/results/ladder.json are not measured again; with --again
 they are. `--compiles N` also searches decisions on top, with so many compilations of the whole program.
 """
 
@@ -19,13 +19,15 @@ from bench.lib import Bar, command, geometric_means, read, settle, show, write
 from bench.lib.corpus import built, exported, part
 from passpilot.training.file_sizes import file_sizes
 from passpilot.training.ladder.ladder import SIZES, LadderSizes
-from passpilot.training.ladder.levers import DECISIONS, HARDENING, LEVERS, LeverSet
+from passpilot.training.ladder.levers import ALL, DECISIONS, LEVERS, LeverSet
 from passpilot.training.ladder.program_build import ProgramBuild
 from passpilot.training.ladder.programs import ladder, searched_decisions
 
 RESULT: Final = "ladder.json"
 REFERENCE: Final = "sections"
 """The lever whose build is the reference: -Oz, a section for everything, --gc-sections."""
+FIXED: Final = "no-pie"
+"""The lever of hardening."""
 
 
 def ratios(own: LadderSizes, other: LadderSizes) -> dict[str, float]:
@@ -49,9 +51,10 @@ def measured(name: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch, "corpus")
         corpus = exported(name, "Oz", folder)
-        (result,) = ladder(folder, root="/", allow=["all", HARDENING], brief=True, step=dot)
+        (result,) = ladder(folder, root="/", allow=[ALL], brief=True, step=dot)
         work = ProgramBuild(corpus, corpus.programs[0], scratch, 2)
         taken = [row.lever for row in result.taken]
+        fixed = file_sizes(work.build(lever_set([*taken, FIXED])).path)
         executed = [work.instructions(work.build(lever_set(names)).path) for names in ([REFERENCE], taken)]
     base = next(row.on_top for row in result.rows if row.lever == REFERENCE)
     assert base
@@ -61,6 +64,7 @@ def measured(name: str) -> dict[str, Any]:
         **ratios(result.end, base),
         "instructions": executed[1] / executed[0] if all(executed) else None,  # type: ignore[operator]
         "build": result.end.seconds / base.seconds,
+        "fixed address": {size: own / base.of(size) for size, own in zip(SIZES, fixed, strict=True)},
         "taken": taken,
         "flags": result.flags,
         "steps": steps,

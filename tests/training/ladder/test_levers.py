@@ -136,6 +136,7 @@ def test_what_is_allowed() -> None:
         "sections",
         "icf-safe",
         "block-placement",
+        "merged-tails",
     ]
     everything = Allowed.parse(["all"])
     assert {lever.group for lever in LEVERS if not everything(lever)} == {HARDENING}
