@@ -11,11 +11,13 @@ from typing import Any, Final
 from bench.lib import command, geometric_means, read
 from bench.lib.corpus import part
 from bench.measure.policies.ladder import RESULT
+from bench.measure.policies.levers import LEVERS as CODE_LEVERS
+from bench.measure.policies.levers import LINKS, ON_TOP, Record, worth
+from bench.measure.policies.levers import RECORD as CODE_RECORD
 from bench.pages.dots import dots
 from bench.pages.markdown import replaced, table, write_or_check
 from passpilot.training.ladder.ladder import SIZES
 from passpilot.training.ladder.levers import LEVERS
-from passpilot.training.rewards import SIZE_HEADS
 
 PAGE: Final = "docs/ladder.md"
 PLOT: Final = "docs/images/ladder.svg"
@@ -39,7 +41,7 @@ def figures(rows: dict[str, dict[str, Any]]) -> str:
     lines.append(
         ["mean", "", *(f"**{means[size]:.3f}**" for size in SIZES), executed, f"{means['build']:.2f}"]
     )
-    heads = ["program", "bytes", "allocated", ".text", "stripped", "xz", "instructions", "build time"]
+    heads = ["program", "bytes", *SIZES.values(), "instructions", "build time"]
     return table(heads, lines)
 
 
@@ -47,7 +49,7 @@ def against_best(rows: dict[str, dict[str, Any]]) -> str:
     """A sentence that compares with R1, which folds identical code, too."""
     ratios = [{size: row[size] / row["steps"]["icf-safe"][size] for size in SIZES} for row in rows.values()]
     means = geometric_means(ratios, SIZES)
-    shown = ", ".join(f"{SIZE_HEADS.get(size, size)} {means[size]:.3f}" for size in SIZES)
+    shown = ", ".join(f"{head} {means[size]:.3f}" for size, head in SIZES.items())
     return (
         "Against [R1](evaluation.md#the-flags-of-both-sides), which has `--icf=safe`, too, the means are\n"
         f"{shown}."
@@ -63,7 +65,19 @@ def levers(rows: dict[str, dict[str, Any]]) -> str:
             means = geometric_means(steps, SIZES)
             taken = sum(name in row["taken"] for row in rows.values())
             lines.append([f"`{name}`", *(f"{means[size]:.3f}" for size in SIZES), f"{taken} of {len(steps)}"])
-    return table(["lever", "allocated", ".text", "stripped", "xz", "taken"], lines)
+    return table(["lever", *SIZES.values(), "taken"], lines)
+
+
+def code_levers(record: Record) -> str:
+    """The levers of code generation on training programs, relative to the same flags without them."""
+    lines = []
+    for name in list(CODE_LEVERS)[1:]:
+        base = ON_TOP.removesuffix(", ") if name.startswith(ON_TOP) else "nothing"
+        if not worth(record, "R2", name, base):
+            continue
+        means = [geometric_means(worth(record, link, name, base), SIZES) for link in LINKS]
+        lines.append([name, *(f"{each[size]:.3f}" for each in means for size in SIZES)])
+    return table(["", *(f"{link} {head}" for link in LINKS for head in SIZES.values())], lines)
 
 
 def searched(rows: dict[str, dict[str, Any]]) -> str:
@@ -93,7 +107,12 @@ def main(*, check: bool = False) -> None:
         f"{against_best(rows)}\n\n"
         "![The four sizes of every program](images/ladder.svg)\n\n"
         "The levers one on the other, in the mean over the programs that they are for:\n\n"
-        f"{levers(rows)}"
+        f"{levers(rows)}\n"
+        "### Levers of code generation\n\n"
+        "Alone, and on top of the three that help everywhere, on training programs (geometric means),\n"
+        "against [R1 and R2](evaluation.md#the-flags-of-both-sides) with the same flags.\n"
+        "`python -m bench.measure.policies.levers` measures them.\n\n"
+        f"{code_levers(read(CODE_RECORD, {}))}"
     )
-    plot = dots("The ladder, everything allowed, relative to -Oz --gc-sections", SIZES, named)
+    plot = dots("The ladder, everything allowed, relative to -Oz --gc-sections", list(SIZES), named)
     write_or_check({PAGE: replaced(PAGE, "bench.pages.ladder", text), PLOT: plot}, check=check)

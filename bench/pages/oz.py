@@ -22,7 +22,6 @@ from tests.corpus.programs import all_programs
 
 PAGE: Final = "docs/oz-results.md"
 PLOT: Final = "docs/images/oz-results.svg"
-HEADS: Final = {**{size: size for size in SIZES}, "text": ".text"}
 NAMES: Final = {POLICY: "`@oz`", CODE: "`@oz --unwind=full`"}
 
 Rows = dict[str, Any]
@@ -40,7 +39,7 @@ def means(record: Rows) -> str:
             cells = [cell(ratios(record, reference, name, size)) for size in SIZES]
             count = cell(ratios(record, reference, name, "instructions"))
             rows.append([reference, shown, *cells, count])
-    return table(["against", "", *(HEADS[size] for size in SIZES), "instructions"], rows)
+    return table(["against", "", *SIZES.values(), "instructions"], rows)
 
 
 def by_program(record: Rows, reference: str) -> str:
@@ -49,18 +48,20 @@ def by_program(record: Rows, reference: str) -> str:
     for program, sides in sorted(record[reference].items()):
         cells = [f"{sides[name][size] / sides[PLAIN][size]:.3f}" for name in NAMES for size in SIZES]
         rows.append([program, all_programs()[program].domain, f"{sides[PLAIN]['allocated']:,}", *cells])
-    heads = [f"{shown} {HEADS[size]}" for shown in NAMES.values() for size in SIZES]
+    heads = [f"{shown} {head}" for shown in NAMES.values() for head in SIZES.values()]
     return table(["program", "field", f"bytes of {reference}", *heads], rows)
 
 
 def plot(record: Rows) -> str:
     """All four sizes of all programs, against both references."""
     rows = {
-        f"{program} {reference}": {HEADS[size]: sides[POLICY][size] / sides[PLAIN][size] for size in SIZES}
+        f"{program} {reference}": {
+            head: sides[POLICY][size] / sides[PLAIN][size] for size, head in SIZES.items()
+        }
         for reference in LINKS
         for program, sides in sorted(record[reference].items())
     }
-    return dots("@oz relative to the best flags without it", [HEADS[size] for size in SIZES], rows, left=160)
+    return dots("@oz relative to the best flags without it", list(SIZES.values()), rows, left=160)
 
 
 def page(record: Rows) -> str:

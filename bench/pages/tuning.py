@@ -17,10 +17,10 @@ from bench.lib import command, read
 from bench.lib.corpus import part
 from bench.pages.dots import dots
 from bench.pages.markdown import table, write_or_check
+from passpilot.training.ladder.ladder import SIZES
 
 PAGE: Final = "docs/tuning-results.md"
 PLOT: Final = "docs/images/tuning-results.svg"
-SIZES: Final = {"allocated": "allocated", "text": ".text", "stripped": "stripped", "xz": "xz"}
 FIGURES: Final = {**SIZES, "instructions": "instructions"}
 BUILDS: Final = {"@oz": "`@oz`", "tune": "tuned"}
 REFERENCES: Final = ("R1", "R2")

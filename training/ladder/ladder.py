@@ -16,11 +16,12 @@ from passpilot.plugin.json_and_toml import read_json, typed_record
 from passpilot.training.file_sizes import FileSizes, file_sizes
 from passpilot.training.ladder.levers import DECISIONS, LEVERS, Allowed, Lever, LeverSet
 from passpilot.training.ladder.program_build import ProgramBuild
+from passpilot.training.rewards import SIZE_HEADS
 
 FORMAT: Final = "passpilot ladder 1"
 
-SIZES: Final = FileSizes._fields
-"""The sizes of a table, the most important first."""
+SIZES: Final = dict(zip(FileSizes._fields, SIZE_HEADS.values(), strict=True))
+"""The sizes of a table, the most important first, and how it calls them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ class Ladder:
 
     build: ProgramBuild
     allowed: Allowed
-    reward: str = SIZES[0]
+    reward: str = "allocated"
     decide: Callable[[LeverSet], str] | None = None
     kept: str = ""
     step: Callable[[int, str], object] = lambda count, name: None  # noqa: ARG005
@@ -238,8 +239,9 @@ class Ladder:
         ratio = size_ratio(on_top.of(self.reward), below.of(self.reward))
         if ratio > 1 or (ratio == 1 and (lever.group or lever.name == DECISIONS.name)):
             return "gains nothing" if ratio == 1 else "larger"
-        if ratio * on_top.xz / below.xz > 1:
-            return f"xz grows to {on_top.xz / below.xz:.3f}"
+        if ratio * on_top.xz / below.xz > 1 and not self.allowed.by_name(lever):
+            hint = f"; --allow={lever.name} takes it" if lever.group else ""
+            return f"xz grows to {on_top.xz / below.xz:.3f}{hint}"
         return "" if self.allowed(lever) else f"--allow={lever.group}"
 
     def _measure(self, levers: LeverSet, what: str, *, runs: bool = True) -> LadderSizes:

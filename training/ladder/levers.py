@@ -287,5 +287,9 @@ class Allowed:
         named = lever.name in self.names or lever.group in self.names
         return not lever.group or named or (ALL in self.names and lever.group != HARDENING)
 
+    def by_name(self, lever: Lever) -> bool:
+        """Whether the user has named this lever, and not only its group."""
+        return lever.name in self.names
+
     def __str__(self) -> str:
         return ",".join(sorted(self.names))

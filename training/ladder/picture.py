@@ -6,7 +6,7 @@ from __future__ import annotations
 from html import escape
 from typing import Final
 
-from passpilot.training.ladder.ladder import LadderResult, LadderRow
+from passpilot.training.ladder.ladder import LadderResult, LadderRow, size_ratio
 from passpilot.training.ladder.tables import step_ratio, verdict
 
 LEFT: Final = 150
@@ -26,19 +26,17 @@ def waterfall_picture(result: LadderResult) -> str:
     start, end = (sizes.of(result.reward) for sizes in (result.start, result.end))
     lines = _key(waiting=bool(result.waiting))
     lines += _row(0, "as it is", 1, 1, REST, f"{start:,} bytes")
-    before = start
+    before, whole = start, size_ratio(end, start)
     for place, row in enumerate(result.taken, 1):
         size = row.on_top.of(result.reward) if row.on_top else before
-        colour, text = PAID if row.group else FREE, f"{size / before - 1:+.1%}  {row.loses}"
-        lines += _row(place, row.lever, size / start, before / start, colour, text)
+        colour, text = PAID if row.group else FREE, f"{size_ratio(size, before) - 1:+.1%}  {row.loses}"
+        lines += _row(place, row.lever, size_ratio(size, start), size_ratio(before, start), colour, text)
         before = size
     place = len(result.taken) + 1
-    lines += _row(
-        place, "all of these", end / start, end / start, REST, f"{end:,} bytes, {end / start - 1:+.1%}"
-    )
+    lines += _row(place, "all of these", whole, whole, REST, f"{end:,} bytes, {whole - 1:+.1%}")
     for row in result.waiting:
         place += 1
-        lines += _waiting(place, row, end / start, step_ratio(row, result.taken, result.reward))
+        lines += _waiting(place, row, whole, step_ratio(row, result.taken, result.reward))
     title = f"{result.program}: {result.reward} bytes by lever"
     area = f'width="{LEFT + WIDTH + RIGHT}" height="{TOP + ROW * (place + 1) + 6}"'
     font = 'font-family="sans-serif" font-size="12"'

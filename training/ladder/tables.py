@@ -8,9 +8,9 @@ from typing import Final
 
 from passpilot.plugin.failures import for_terminal
 from passpilot.training.evaluation.tables import aligned, escaped, table
-from passpilot.training.ladder.ladder import SIZES, LadderResult, LadderRow, LadderSizes
+from passpilot.training.ladder.ladder import SIZES, LadderResult, LadderRow, LadderSizes, size_ratio
 
-HEADS: Final = ("lever", "alone", *(".text" if size == "text" else size for size in SIZES), "instr.", "build")
+HEADS: Final = ("lever", "alone", *SIZES.values(), "instr.", "build")
 """The columns: the reward of a lever alone, then what it gives on top of the rungs below."""
 
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
@@ -50,7 +50,7 @@ def step_ratio(row: LadderRow, taken: Sequence[LadderRow], reward: str) -> float
     assert row.on_top
     assert row.below
     other = next((each.on_top for each in taken if each.rung == row.rung), None)
-    return row.on_top.of(reward) / (other or row.below).of(reward)
+    return size_ratio(row.on_top.of(reward), (other or row.below).of(reward))
 
 
 def steps(result: LadderResult) -> list[tuple[str, int]]:
@@ -63,7 +63,9 @@ def waterfall(result: LadderResult, width: int = 48) -> list[str]:
     start = result.start.of(result.reward)
     lines, before = [["as it is", f"{start:,}", "", "█" * width]], start
     for name, size in steps(result):
-        lines.append([name, f"{size:,}", f"{size / start - 1:+.1%}", _bar(size, before, start, width)])
+        lines.append(
+            [name, f"{size:,}", f"{size_ratio(size, start) - 1:+.1%}", _bar(size, before, start, width)]
+        )
         before = size
     cells = aligned([line[:3] for line in lines])
     return [f"{cell:{max(map(len, cells))}}  {line[3]}" for cell, line in zip(cells, lines, strict=True)]
@@ -71,9 +73,9 @@ def waterfall(result: LadderResult, width: int = 48) -> list[str]:
 
 def _bar(size: int, before: int, start: int, width: int) -> str:
     """A bar of what is left, and in dots what the lever took."""
-    eighths = round(size / start * width * 8)
+    eighths = round(size_ratio(size, start) * width * 8)
     left = "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
-    return left + "·" * (round(before / start * width) - len(left))
+    return left + "·" * (round(size_ratio(before, start) * width) - len(left))
 
 
 def ladder_text(result: LadderResult) -> str:
@@ -83,7 +85,7 @@ def ladder_text(result: LadderResult) -> str:
     notes = ["on top of the rungs below", *map(verdict, result.rows), ""]
     width = max(map(len, cells))
     rows = [f"{cell:{width}}  {note}".rstrip() for cell, note in zip(cells, notes, strict=True)]
-    title = f"{result.program}: {HEADS[2 + SIZES.index(result.reward)]} bytes"
+    title = f"{result.program}: {SIZES[result.reward]} bytes"
     return "\n".join(for_terminal(line) for line in (title, *bars, "", *rows))
 
 
@@ -98,9 +100,10 @@ def ladder_markdown(result: LadderResult, picture: str = "") -> str:
     ]
     image = f"![What every lever takes]({picture})\n\n" if picture else ""
     sentence = (
-        f"{start:,} {result.reward} bytes become {end:,} ({end / start:.3f}). A ratio compares the build "
-        "with the lever to the build without it, which has what is taken in the rows above.\n*alone* "
-        "compares it with the build as it was recorded; *instr.* are executed instructions, *build* is time."
+        f"{start:,} {result.reward} bytes become {end:,} ({size_ratio(end, start):.3f}). "
+        "A ratio compares the build with the lever to the build without it, which has what is taken in the "
+        "rows above.\n*alone* compares it with the build as it was recorded; *instr.* are executed "
+        "instructions, *build* is time."
     )
     line = f"Built with `passpilot cc` and\n\n    {result.flags}\n"
     return f"# {escaped(result.program)}\n\n{sentence}\n\n{image}{table(heads, rows)}\n\n{line}"

@@ -52,6 +52,7 @@ class Lever(NamedTuple):
 FAULTS: Final = "unwind=faults"
 BASE: Final = (FAULTS, *PLACED)
 OUTLINED: Final = "enable-machine-outliner=always"
+ON_TOP: Final = "all three, "
 LEVERS: Final = {
     "nothing": Lever(),
     "block placement for size": Lever("", PLACED[:1]),
@@ -59,13 +60,24 @@ LEVERS: Final = {
     "both": Lever("", PLACED),
     "tables at stops": Lever("", (FAULTS,)),
     "all three": Lever("", BASE),
+    f"{ON_TOP}tables of neighbours shared": Lever("", ("unwind=shared", *PLACED)),
 } | {
-    f"all three, {name}": Lever(pipeline, (*BASE, *options))
+    f"{ON_TOP}{name}": Lever(pipeline, (*BASE, *options))
     for name, pipeline, options in (
         ("the pipeline of the policy", SMALLEST, ()),
         ("outlining", "", (OUTLINED,)),
+        ("outlining what saves 5 instructions", "", (OUTLINED, "outliner-benefit-threshold=5")),
+        ("outlining what saves 8 instructions", "", (OUTLINED, "outliner-benefit-threshold=8")),
+        (
+            "outlining what saves 8 instructions, 3 rounds",
+            "",
+            (OUTLINED, "outliner-benefit-threshold=8", "machine-outliner-reruns=2"),
+        ),
         ("outlining what saves 16 instructions", "", (OUTLINED, "outliner-benefit-threshold=16")),
         ("outlining what saves 32 instructions", "", (OUTLINED, "outliner-benefit-threshold=32")),
+        ("functions merged", "mergefunc", ()),
+        ("nounwind inferred late", "cgscc(function-attrs),rpo-function-attrs", ()),
+        ("pushed constants moved", "", ("move-small-constants",)),
         ("no loop strength reduction", "", ("disable-lsr",)),
         ("tails of two instructions merged", "", ("tail-merge-size=2",)),
         ("more blocks compared for tails", "", ("tail-merge-threshold=2000",)),

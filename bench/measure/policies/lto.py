@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A policy with link-time optimization: machine code of validation programs, by that of clang-22 -Oz -flto.
+"""A policy with link-time optimization: four sizes of validation programs, by those of clang-22 -Oz -flto.
 
-Both programs are linked by lld with --gc-sections, and must print the same. Fails if a program is larger, or
-prints something else.
+Both programs are linked by lld with --gc-sections --icf=safe, and must print the same. Fails if a program
+loads more, or prints something else.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.lib import command, geometric_means, show
-from bench.lib.corpus import built, code_size, part
+from bench.lib.corpus import built, part
+from passpilot.training.file_sizes import FileSizes, file_sizes
 from tests.command import PASSPILOT
 from tests.corpus.programs import Program
 
 FLAGS: Final = ("-Oz", "-flto", "-fPIE", "-w")
-LINK: Final = ("-fuse-ld=lld", "-Wl,--gc-sections", "-pie")
+LINK: Final = ("-fuse-ld=lld", "-Wl,--gc-sections,--icf=safe", "-pie")
 STEADY: Final = 2
 """How often a program runs, to see whether it prints the same each time."""
 
@@ -64,16 +65,22 @@ def printed(program: Program, image: Path) -> set[bytes]:
     }
 
 
+def relative_sizes(image: Path, other: Path) -> dict[str, float]:
+    """The four sizes of a program relative to those of another one."""
+    own, reference = file_sizes(str(image)), file_sizes(str(other))
+    return {size: a / b for size, a, b in zip(FileSizes._fields, own, reference, strict=True)}
+
+
 def measured(program: Program, policy: str) -> dict[str, Any]:
-    """The bytes of machine code, and whether both sides print the same."""
+    """The relative sizes, and whether both sides print the same."""
     with tempfile.TemporaryDirectory() as folder:
         plain = linked(program, ["clang-22"], Path(folder, "plain"))
         small = linked(program, [str(PASSPILOT), "cc", f"--policy={policy}"], Path(folder, "small"))
-        sizes = {"clang": code_size(plain), policy: code_size(small)}
+        sizes = relative_sizes(small, plain)
         expected, got = printed(program, plain), printed(program, small)
     steady = len(expected) == 1
     output = "same" if expected == got else "wrong" if steady else "unsteady, by itself"
-    return {**sizes, "ratio": sizes[policy] / sizes["clang"], "output": output}
+    return {**sizes, "output": output}
 
 
 @command
@@ -81,9 +88,9 @@ def main(policy: str = "@oz", *programs: str) -> None:
     rows = {}
     for program in built(programs or part("validation")):
         rows[program.name] = measured(program, policy)
-        print(program.name, rows[program.name]["ratio"], file=sys.stderr, flush=True)
-    means = geometric_means(rows.values(), ("ratio",))
-    show(f"-Oz -flto and {policy}: machine code, bytes", "program", rows, means)
-    wrong = [name for name, row in rows.items() if row["ratio"] > 1 or row["output"] == "wrong"]
+        print(program.name, rows[program.name]["allocated"], file=sys.stderr, flush=True)
+    means = geometric_means(rows.values(), FileSizes._fields)
+    show(f"{policy} relative to -Oz -flto", "program", rows, means)
+    wrong = [name for name, row in rows.items() if row["allocated"] > 1 or row["output"] == "wrong"]
     if wrong:
         sys.exit(f"expected smaller programs with the same output, got others: {', '.join(wrong)}")

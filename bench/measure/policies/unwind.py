@@ -46,11 +46,11 @@ def build(level: str, mode: str) -> tuple[str, ...]:
 
 def measured(program: Program, level: str, mode: str) -> dict[str, Any]:
     """The sizes relative to stock clang's, what the programs print, and the differences of the tables."""
-    flags, link = build(level, mode), (*LINK, "-Wl,--icf=safe")
+    flags = build(level, mode)
     with tempfile.TemporaryDirectory() as folder:
-        stock = linked(program, ["clang-22"], Path(folder, "stock"), flags, link, level)
+        stock = linked(program, ["clang-22"], Path(folder, "stock"), flags, LINK, level)
         compiler = [str(PASSPILOT), "cc", f"--unwind={mode}"]
-        small = linked(program, compiler, Path(folder, "small"), flags, link, level)
+        small = linked(program, compiler, Path(folder, "small"), flags, LINK, level)
         before, after = sizes(stock), sizes(small)
         at = "faults" if mode in ("faults", "shared") else "calls"
         found = check_unwind(str(stock), str(small), at=at, fewer_entries=mode in ("exceptions", "none"))
@@ -76,7 +76,7 @@ def slower(program: Program, level: str, mode: str) -> float:
                         [str(PASSPILOT), "cc", f"--unwind={each}"],
                         Path(folder, each),
                         build(level, mode),
-                        (*LINK, "-Wl,--icf=safe", "-Wl,--threads=1"),
+                        (*LINK, "-Wl,--threads=1"),
                         level,
                     )
                     for each in modes

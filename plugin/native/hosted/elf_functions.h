@@ -96,16 +96,28 @@ private:
         Sizes[At + 8] = Length + 4 + IndexEntry;
       At += 4 + Length;
     }
-    const auto Symbols =
-        Unwrap(File.symbols(Unwrap(File.getSection(Each.sh_link))));
+    const Section *Names = Unwrap(File.getSection(Each.sh_link));
+    const auto Symbols = Unwrap(File.symbols(Names));
+    const auto More = moreIndices(*Names);
     for (const auto &Relocation : Range) {
       const auto Size = Sizes.find(Relocation.r_offset);
       const auto Symbol = Relocation.getSymbol(false);
       if (Size != Sizes.end() && Symbol < Symbols.size())
-        Entries[{Symbols[Symbol].st_shndx,
+        Entries[{uint64_t(Unwrap(
+                     File.getSectionIndex(Symbols[Symbol], Symbols, More))),
                  Symbols[Symbol].st_value + Add(Relocation, Bytes)}] +=
             Size->second;
     }
+  }
+
+  /// Where \p Symbols name sections beyond the 65,279 that fit into a symbol.
+  llvm::object::DataRegion<typename ELFT::Word>
+  moreIndices(const Section &Symbols) {
+    for (const auto &Each : Sections)
+      if (Each.sh_type == llvm::ELF::SHT_SYMTAB_SHNDX &&
+          Each.sh_link < Sections.size() && &Sections[Each.sh_link] == &Symbols)
+        return Unwrap(File.getSHNDXTable(Each, Sections));
+    return {llvm::ArrayRef<typename ELFT::Word>()};
   }
 
   static uint32_t word(const uint8_t *Bytes) {
@@ -114,10 +126,12 @@ private:
 
   void readSymbols(const Section &Table, bool Counting) {
     const llvm::StringRef Names = Unwrap(File.getStringTableForSymtab(Table));
-    for (const auto &Symbol : Unwrap(File.symbols(&Table))) {
+    const auto Symbols = Unwrap(File.symbols(&Table));
+    const auto Indices = moreIndices(Table);
+    for (const auto &Symbol : Symbols) {
       if (Symbol.getType() != llvm::ELF::STT_FUNC || Symbol.isUndefined())
         continue;
-      const size_t At = Symbol.st_shndx;
+      const size_t At = Unwrap(File.getSectionIndex(Symbol, Symbols, Indices));
       if (Counting) {
         if (At < Count.size())
           ++Count[At];

@@ -79,6 +79,8 @@ def test_rows_multiply_to_the_whole_and_say_what_is_lost(climbed: tuple[Path, Do
         below = row.on_top
     assert below == result.end
     assert all(bool(row.loses) == bool(row.group) for row in result.rows if row.lever != "decisions")
+    unwind = {row.lever: row.on_top.allocated for row in result.rows if row.rung == "unwind" and row.on_top}
+    assert unwind["unwind-least"] <= min(unwind.values())
     shown = done.out.decode()
     assert "lto-full" in shown
     assert "taken; hardening: the program has a fixed address" in shown

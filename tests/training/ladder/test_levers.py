@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +13,15 @@ import pytest
 
 from passpilot.cli import tune
 from passpilot.plugin.errors import CompilationError, InputError, UsageError
-from passpilot.training.corpus.layout import CorpusFacts, ProgramRun
+from passpilot.training.corpus.layout import Corpus, CorpusFacts, ProgramRun
 from passpilot.training.file_sizes import FileSizes, file_sizes
 from passpilot.training.ladder.ladder import Ladder, LadderResult
 from passpilot.training.ladder.levers import HARDENING, LEVERS, Allowed, LeverSet
+from passpilot.training.ladder.picture import waterfall_picture
 from passpilot.training.ladder.program_build import ProgramBuild
-from tests.training.ladder.project import make, recorded, write_project
+from passpilot.training.ladder.tables import ladder_markdown, ladder_text
+from passpilot.training.tuning.build import recorded_corpus
+from tests.training.ladder.project import ENVIRONMENT, make, recorded, write_project
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +133,70 @@ def test_a_ladder_searches_no_options_again(
     monkeypatch.setattr(tune, "climb", lambda **given: found.extend(given["search"]["search"]))
     tune.main(["--ladder", *more, "-o", "x", "--", "make"])
     assert found == searched
+
+
+NAMES = """\
+#include <cstdlib>
+#include <iostream>
+#include <new>
+#include <stdexcept>
+#include <string>
+static int calls;
+void *operator new(std::size_t size) { ++calls; return std::malloc(size); }
+void operator delete(void *at) noexcept { std::free(at); }
+int main(int count, char **) {
+  std::string text(static_cast<std::size_t>(99 * count), 'x');
+  text += text + "and more";
+  try { std::stoi(text); }
+  catch (const std::invalid_argument &wrong) { std::cout << wrong.what() << '\\n'; }
+  std::cout << std::string(text.begin() + 90, text.end()).size() << (calls > 3 ? " ours\\n" : " others\\n");
+}
+"""
+
+
+@pytest.mark.parametrize("position", ["-pie", "-no-pie"])
+def test_local_names_leave_what_shared_libraries_must_find(tmp_path: Path, position: str) -> None:
+    """Their own `new` is that of the program, its copies of their variables are theirs, and they catch."""
+    (tmp_path / "a.cpp").write_text(NAMES)
+    exported = {}
+    for name, line in (("stock", "-fuse-ld=lld"), ("local", lever_set("local-names").line)):
+        words = ["passpilot", "c++", "-Oz", f"-f{position[1:]}", position, *shlex.split(line)]
+        subprocess.run([*words, "a.cpp", "-o", name], cwd=tmp_path, env=ENVIRONMENT, check=True)
+        assert subprocess.check_output([tmp_path / name]) == b"stoi\n116 ours\n"
+        symbols = subprocess.check_output(
+            ["llvm-nm-22", "-D", "--defined-only", name], cwd=tmp_path, text=True
+        )
+        exported[name] = {symbol.split()[-1] for symbol in symbols.splitlines()}
+    assert exported["local"] < exported["stock"]
+    assert "_Znwm" in exported["local"]
+    assert not any("_M_construct" in symbol for symbol in exported["local"])
+
+
+@pytest.mark.parametrize("allow", ["speed", "outlining"])
+def test_a_lever_that_compresses_badly_must_be_named(build: ProgramBuild, allow: str) -> None:
+    lever = next(lever for lever in LEVERS if lever.name == "outlining")
+    lever = replace(lever, machine=lever.machine[:2])  # all that saves one byte
+    (row,) = Ladder(build, Allowed.parse([allow]), reward="text", brief=True).run([lever]).rows
+    assert row.on_top
+    assert row.below
+    assert row.on_top.text < row.below.text
+    assert row.is_taken == (allow == "outlining")
+    expected = "" if row.is_taken else r"xz grows to 1\.\d+; --allow=outlining takes it"
+    assert re.fullmatch(expected, row.note)
+
+
+def test_a_program_without_machine_code_has_ratios(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/a.c").write_text("int numbers[50] = {1};\n")
+    words = ["clang-22", "-Oz", "-shared", "-nostdlib", "a.c", "-o", "a.so"]
+    folder = recorded_corpus(["env", "-C", str(tmp_path / "project"), *words], str(tmp_path / "out"))
+    corpus = Corpus.read(folder, "/")
+    build = ProgramBuild(corpus, corpus.programs[0], str(tmp_path), jobs=1)
+    result = Ladder(build, Allowed(), reward="text").run(LEVERS[:2])
+    assert result.start.text == result.end.text == 0
+    assert "0 text bytes become 0 (1.000)" in ladder_markdown(result)
+    assert ladder_text(result).startswith("a.so: .text bytes\n")
+    assert "+0.0%" in waterfall_picture(result)
 
 
 def test_what_is_allowed() -> None:

@@ -71,6 +71,20 @@ def test_copies_count_in_objects_and_once_in_an_estimate() -> None:
     assert code.total == sum(code_bytes(each.code) for each in made) < whole.total
 
 
+def test_functions_in_sections_beyond_the_65279th_have_entries_of_their_own(tmp_path: Path) -> None:
+    """Such a section has no number in its symbol."""
+    lines = [f'.section .text.f{number},"ax",@progbits' for number in range(65_300)]
+    for number in range(2):
+        entry = f".cfi_startproc; {'.cfi_def_cfa_offset 64; nop; ' * 9 * number}ret; .cfi_endproc"
+        name = f"g{number}"
+        lines.append(f'.section .text.{name},"ax",@progbits; .type {name},@function; {name}: {entry}')
+        lines.append(f".size {name}, .-{name}")
+    (tmp_path / "a.s").write_text("\n".join(lines))
+    subprocess.run(["clang-22", "-c", "a.s", "-o", "a.o"], cwd=tmp_path, check=True)
+    more = {each.name: each.more for each in function_symbols((tmp_path / "a.o").read_bytes())}
+    assert 20 < more["g0"] < more["g1"] < 80
+
+
 def test_a_name_that_others_cannot_see_has_a_number() -> None:
     assert (scoped(3, "f", local=True), scoped(3, "f", local=False)) == ("3:f", "f")
     assert {each.name: each.local for each in function_symbols(two()[0].code)} == {
