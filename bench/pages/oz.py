@@ -70,6 +70,8 @@ def page(record: Rows) -> str:
     return f"""\
 # What @oz is worth
 
+This page has the sizes and run times of `@oz` on programs that nobody had looked at.
+
 These are {count} test programs of the corpus, {plain} in C and {count - plain} in C++.
 [The policy `@oz`](policies.md) was made on training programs, and nobody had looked at the size of a test
 program before. It stands against the best flags that need no passpilot, with the same flags on both sides:

@@ -105,6 +105,8 @@ def page(rows: Mapping[str, Row], fast: Row) -> str:
     return f"""\
 # What tune finds
 
+This page has what `passpilot tune` finds in programs of the corpus.
+
 These are {len(rows)} programs of the corpus, {parts}; the others have not
 been searched since loaded bytes count. [`passpilot tune`](tuning.md) searched their decisions, with
 {counts} compilations of each unit, and {whole} of the whole program for link-time optimization. What a

@@ -275,7 +275,7 @@ class _BundleReader:
         self._text = ""
 
     def wrong(self, expected: str, got: str) -> InputError:
-        hint = "docs/policies.md describes the file"
+        hint = "docs/own-policy.md describes the file"
         return InputError(f"{self._who}: expected {expected}, got {got:.200}; {hint}")
 
     def _refused(self, expected: str, got: str) -> InputError:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Follows a page in one shell: writes its files, runs its commands, compares their output.
-
-python -m tests.docs.page docs/smaller.md   the page as a script, which needs no checkout
-"""
+"""Follows a page in one shell: writes its files, runs its commands, compares their output."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -58,6 +54,11 @@ def blocks_of(text: str) -> Iterator[Block]:
             yield Block(body, match[1])
         elif language == "sh":
             yield Block(body, output=said if after in ("text", "output") else None, roughly=after == "output")
+
+
+def script_of(text: str, skipped: tuple[str, ...] = ()) -> str:
+    """A page as a script, without the blocks that begin with one of `skipped`."""
+    return "".join(block.script for block in blocks_of(text) if not block.text.startswith(skipped or "\0"))
 
 
 def run_page(page: Path, folder: Path, skipped: tuple[str, ...] = (), **variables: str) -> int:
@@ -110,8 +111,3 @@ def run(script: str, folder: Path, environment: Mapping[str, str]) -> int:
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
-
-
-if __name__ == "__main__":
-    print("set -euo pipefail")
-    print("".join(block.script for page in sys.argv[1:] for block in blocks_of(Path(page).read_text())))

@@ -27,7 +27,9 @@ FAST: Final = {
     "outlining.md": 5,
     "mlir-buffers.md": 1,
     "mlir-fusion.md": 2,
+    "install.md": 0,
     "mlir-tiling.md": 0,
+    "own-policy.md": 1,
     "compiler-service.md": 1,
     "advised-allocator.md": 3,
     "rl4real.md": 1,
@@ -55,7 +57,7 @@ AFTER: Final = {
         "advised-passes.md": 0,
         "phase-ordering.md": 0,
         "passes.md": 0,
-        "policies.md": 1,
+        "policies.md": 0,
         "stock-plugin.md": 0,
         "grpc.md": 0,
         "interop.md": 0,
@@ -103,6 +105,13 @@ NOT_RUN: Final = {
         "python examples/",
     ): "a file of the checkout; tests/examples/test_mlir_examples.py runs it",
     ("tuning.md", "passpilot tune "): "takes minutes; tests/training/tuning/test_build.py runs it on Lua",
+    ("install.md", "make build"): "installs packages; every test stands on it",
+    (
+        "install.md",
+        "python3 -m venv",
+    ): "installs packages; tests/newcomer/test_jobs.py runs it in a bare system",
+    ("install.md", "sudo apt-get"): "installs packages; tests/newcomer/test_jobs.py runs it in a bare system",
+    ("smaller.md", "sudo apt-get"): "installs packages; tests/newcomer/test_jobs.py runs it in a bare system",
     ("smaller.md", "curl "): "needs the network; the archive is there",
 }
 """Blocks that do not run, by page and beginning, and why."""
@@ -120,11 +129,16 @@ def skipped(page: str) -> tuple[str, ...]:
     return tuple(start for name, start in NOT_RUN if name == page)
 
 
-def follow(page: str, folder: Path) -> int:
-    """Run a page in a folder, beside what the commands that do not run would have brought."""
+def prepare(page: str, folder: Path) -> None:
+    """Put there what the commands that do not run would have brought."""
     if page == "smaller.md":
         with tarfile.open(folder / "lua-5.4.4.tar.gz", "w:gz") as archive:
             archive.add(programs()["lua"].source, "lua-5.4.4")
+
+
+def follow(page: str, folder: Path) -> int:
+    """Run a page in a folder."""
+    prepare(page, folder)
     return run_page(DOCS / page, folder, skipped(page))
 
 

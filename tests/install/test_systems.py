@@ -99,9 +99,9 @@ def test_a_first_day(suite: str, files: Path, tmp_path: Path) -> None:
     print(done.stdout)
 
 
-def made(suite: str, system: Path) -> Path:
-    """Make a system with Python, and with this machine's way to the package index."""
-    packages = "python3,python3-venv,ca-certificates"
+def made(suite: str, system: Path, *more: str) -> Path:
+    """Make a system with Python and more packages, and with this machine's way to the package index."""
+    packages = ",".join(("python3", "python3-venv", "ca-certificates", *more))
     subprocess.run(
         ["mmdebstrap", "-q", SNAPSHOTS, "--variant=minbase", f"--include={packages}", suite, system],
         check=True,
@@ -114,7 +114,7 @@ def made(suite: str, system: Path) -> Path:
     return system
 
 
-def as_user(system: Path, script: str) -> subprocess.CompletedProcess[str]:
+def as_user(system: Path, script: str, timeout: float = 900) -> subprocess.CompletedProcess[str]:
     """Run a script in the system as an ordinary user, with /proc, in a mount namespace of its own."""
     enter = 'mount --bind /proc "$0/proc" && exec chroot --userspec=user "$0" /bin/sh -c "$1"'
     index = {name: value for name, value in os.environ.items() if name in ("PIP_INDEX_URL", "PIP_CERT")}
@@ -124,6 +124,6 @@ def as_user(system: Path, script: str) -> subprocess.CompletedProcess[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=900,
+        timeout=timeout,
         check=False,
     )

@@ -52,7 +52,7 @@ def read(folder: Path, text: str, spec: str = "") -> PolicyBundle:
 def refusal(folder: Path, text: str, spec: str = "") -> str:
     with pytest.raises(InputError) as caught:
         read(folder, text, spec)
-    assert str(caught.value).endswith("; docs/policies.md describes the file")
+    assert str(caught.value).endswith("; docs/own-policy.md describes the file")
     return str(caught.value)
 
 
