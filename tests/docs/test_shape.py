@@ -24,6 +24,7 @@ LONG: Final = {
     "architecture.md": "the map of the code, to look things up",
     "compiler-service.md": "the protocol's guarantees, to look things up",
     "environments.md": "two interfaces of the same episodes",
+    "ladder.md": "the table of all levers, and what is lost by them",
     "passes.md": "the reference of passes, options and points",
     "performance.md": "results, with one table for every path",
     "reliability.md": "results, made of the sweeps' records",
@@ -46,7 +47,8 @@ def test_the_top_says_what_the_reader_will_have(page: Path) -> None:
 
 def test_long_pages_have_a_reason() -> None:
     long = {page.name for page in PAGES if len(page.read_text().split()) > WORDS}
-    assert long == {*LONG}
+    assert long <= {*LONG}, f"no page of more than {WORDS} words without a reason in LONG"
+    assert {*LONG} <= {page.name for page in PAGES}
 
 
 def test_the_readme_and_the_guide_to_training_are_short() -> None:
