@@ -6,12 +6,14 @@ The flags are resolved once, into the runner, the log and the keywords of each a
 
 from __future__ import annotations
 
+import os
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from passpilot.features.catalogue import COMMANDS, COMMON, EMIT_PASSES, HOOKED, hooked
-from passpilot.plugin.errors import UsageError
+from passpilot.plugin.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from passpilot.passes.advisor import Advisor
@@ -39,6 +41,8 @@ class AdviceFlags(NamedTuple):
     stats: bool
     policy: str = ""
     """The policy that decides where no flag names a runner; empty if there is none."""
+    source: str = "-"
+    """The input, which names logs in a folder."""
     decided: tuple[str, ...] = ()
     """The points that a decision file decides, not the policy."""
 
@@ -55,6 +59,7 @@ class AdviceFlags(NamedTuple):
             _keywords(command, values),
             values["stats"],
             values.get("policy") or "",
+            values.get("input", "-"),
             ("inline",) if values.get("decisions") else (),
         )
 
@@ -77,7 +82,7 @@ class AdviceFlags(NamedTuple):
             runners = {**rest, **runners}
         points = [p for p in dict.fromkeys((*POINTS_OF[self.command], *runners)) if p in runners]
         _check_keywords(self.command, self.keywords, points)
-        logs = _logs(self.command, self.log, points)
+        logs = _logs(self.command, self.log, points, self.source)
         return Advice(self.command, {point: runners[point] for point in points}, logs, self.keywords, policy)
 
 
@@ -178,14 +183,17 @@ def _runners(command: str, flags: Mapping[str, str], advise: Iterable[str]) -> d
     return dict(pairs)
 
 
-def _logs(command: str, texts: Iterable[str], points: Sequence[str]) -> dict[str, str]:
-    """The log paths by advised point: from --log POINT=F, or from --log F if there is one advisor."""
+def _logs(command: str, texts: Iterable[str], points: Sequence[str], source: str) -> dict[str, str]:
+    """The log paths by advised point: from --log POINT=F, or --log F if there is one advisor, or a folder."""
     logs: dict[str, str] = {}
     for text in texts:
         name, equals, path = text.partition("=")
         point = _reached_point(command, name) if equals else None
         if point is None:
             point, path = points[0] if len(points) == 1 else "", text
+            if points and not point and is_log_folder(command, text):
+                logs |= {point: _log_in(text, source, point) for point in points}
+                continue
         if not points or (point and point not in points):
             _refuse_lonely(command, "log", point)
         if not point:
@@ -194,8 +202,25 @@ def _logs(command: str, texts: Iterable[str], points: Sequence[str]) -> dict[str
             )
         if point in logs:
             raise UsageError(f"{command}: expected one log for the point {point}, got two")
-        logs[point] = path
+        logs[point] = _log_in(path, source, point) if is_log_folder(command, path) else path
     return logs
+
+
+def is_log_folder(command: str, path: str) -> bool:
+    """Whether logs go into a folder, which a slash at its end makes."""
+    if path.endswith("/"):
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{command}: --log: expected a folder, got {path}: {error.strerror}") from error
+    return os.path.isdir(path)
+
+
+def _log_in(folder: str, source: str, point: str) -> str:
+    """The log's path in a folder; the same source gives the same path."""
+    stem = "stdin" if source == "-" else os.path.basename(source)
+    place = zlib.crc32(os.fsencode(os.path.abspath(source)))
+    return os.path.join(folder, f"{stem}-{place:08x}-{point}.log")
 
 
 def _check_keywords(command: str, keywords: Iterable[str], points: Sequence[str]) -> None:

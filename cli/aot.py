@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from passpilot.cli.parser import Parser, argument, flag, option, record, several
+from passpilot.cli.parser import Parser, argument, flag, option, record, several, shared
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.extras import needs
@@ -29,10 +29,10 @@ link into any program, .ll is the optimized LLVM IR.
 
 class AotOptions(NamedTuple):
     model: str | None = argument("MODEL.onnx", "the model", nargs="?")
-    output: str | None = option("o", metavar="FILE", help="policy.so, policy.o or policy.ll")
+    output: str | None = option("o", metavar="FILE", help="the output: policy.so, policy.o or policy.ll")
     mcpu: str = option(default="generic", metavar="CPU", help="native, or a name of LLVM's (generic)")
-    point: str | None = option(metavar="NAME", help="take open dimensions from this point's tensors")
-    load: tuple[str, ...] = several(metavar="FILE.py", help="run this file first")
+    point: str | None = shared("point", "take open dimensions from its tensors")
+    load: tuple[str, ...] = shared("load")
     shape: tuple[str, ...] = several(metavar="INPUT:1,38", help="fix the dimensions of an input")
     outputs: tuple[str, ...] = several("output", metavar="NAME", help="answer this tensor")
     symbol: str = option(default="", metavar="NAME", help="the symbol of the .o (passpilot_policy)")

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
-from passpilot.cli.llvm_options import joined
 from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import Parser, record
@@ -79,7 +78,7 @@ def _parsed(argv: Sequence[str]) -> tuple[AttachOptions, list[str]]:
                 f"(`passpilot plugin-path`)"
             )
         elif argument in parser._option_string_actions:
-            ours.append(joined(parser, argument, rest))
+            ours.append(parser.joined(argument, rest, others=True))
         else:
             ours.append(argument)
     values = parser.values(ours)

@@ -71,12 +71,12 @@ def make_parser() -> Parser:
     )
     add = parser.option
     parser.add_argument("modules", nargs="+", metavar="IN", help="a .ll or .bc file")
-    add("passes", default="default<Oz>", metavar="PIPELINE", help="textual pipeline (default<Oz>)")
+    parser.shared("passes", "default<Oz> unless given", default="default<Oz>")
     repeat = "time N compilations, take the median (1)"
     add("repeat", type=count_of("compilations"), default=1, metavar="N", help=repeat)
-    add("json", action="store_true", help="print one JSON object")
-    add("csv", action="store_true", help="print a line per module and contender, and the totals")
-    add("o", dest="output", default="-", metavar="OUT", help="output file; - (the default) for stdout")
+    parser.shared("json", "one object")
+    parser.shared("csv", "a line per module and contender, and the totals")
+    add("o", dest="output", default="-", metavar="OUT", help="the output; - (the default) for stdout")
     parser.table_options("compare")
     parser.traceback_option()
     return parser

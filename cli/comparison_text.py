@@ -14,6 +14,7 @@ from typing import Final
 
 from passpilot.passes.report.allocation import processor_flags
 from passpilot.plugin.failures import for_terminal
+from passpilot.runners.plurals import size_change
 from passpilot.training.comparison import OPT_LEVEL, Compared, Measured, total
 from passpilot.training.evaluation.tables import aligned
 
@@ -77,7 +78,7 @@ def table_text(comparison: Comparison) -> str:
 
 def _cells(row: Measured, base: Measured) -> Iterator[str]:
     yield f"{row.allocated:,}"
-    yield "" if row is base or not base.allocated else f"{row.allocated / base.allocated - 1:+.2%}"
+    yield "" if row is base or not base.allocated else size_change(row.allocated / base.allocated)
     yield from (f"{value:,}" for value in (row.text, row.file, row.xz, row.instructions))
     yield f"{row.decisions:,}"
     yield f"{row.agreed / row.decisions:.1%}" if row.decisions else "-"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from passpilot.cli.options_table import options_of
-from passpilot.cli.outputs import prepare, quiet_pipe, say
+from passpilot.cli.outputs import new_folder, prepare, quiet_pipe, say
 from passpilot.cli.parser import Parser, count_of
 from passpilot.cli.progress import progress
 from passpilot.plugin.errors import UsageError
@@ -45,9 +45,11 @@ SOURCES: Final = {
 }
 """The options of `corpus extract` that say where modules are, with their values and help."""
 
-ROOT: Final = (
-    "a recording's modules are named by their paths in DIR; with\n--params, paths are relative to DIR; "
-    "with --compile-commands,\nresponse files may be in DIR, too"
+OLD_NAMES: Final = {"root": "base", "file": "split"}
+
+BASE: Final = (
+    "paths are relative to DIR: those that name a recording's modules, and those in\n--params; with "
+    "--compile-commands, response files may be in DIR, too"
 )
 
 
@@ -70,7 +72,9 @@ def make_parser() -> Parser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
 
     def command(name: str, line: str, text: str) -> Parser:
-        sub: Parser = commands.add_parser(name, help=line, description=text, epilog=EXAMPLES)
+        sub: Parser = commands.add_parser(
+            name, help=line, description=text, epilog=EXAMPLES, old_names=OLD_NAMES
+        )
         if name != "extract":
             sub.add_argument("corpus", metavar="CORPUS", help="a corpus of passpilot or of mlgo-utils")
         return sub
@@ -84,8 +88,8 @@ def make_parser() -> Parser:
     with extract.group("sources"):
         for name, (value, text) in SOURCES.items():
             extract.option(name, default="", metavar=value, help=text)
-    extract.option("o", dest="output", required=True, metavar="CORPUS", help="the folder to make")
-    extract.option("root", default="", metavar="DIR", help=ROOT)
+    extract.option("o", dest="output", required=True, metavar="CORPUS", help="the output: a new folder")
+    extract.option("base", default="", metavar="DIR", help=BASE)
     starts = "only units with an argument that begins so"
     extract.option("filter", dest="pattern", default="", metavar="REGEX", help=starts)
     words = "arguments of clang -cc1 for all modules, with --bitcode and --thinlto"
@@ -102,18 +106,17 @@ def make_parser() -> Parser:
         "Split a corpus into the folders train, validation and test. Programs stay whole; families, and\n"
         "programs that share modules, stay together. The same seed gives the same parts.",
     )
-    split.option("o", dest="output", required=True, metavar="DIR", help="the folder to make")
-    order = "of the order of programs (0)"
-    split.option("seed", type=count_of("seeds"), default=0, metavar="N", help=order)
+    split.option("o", dest="output", required=True, metavar="DIR", help="the output: a new folder")
+    split.shared("seed", "of the order of programs (0)", type=count_of("seeds"), default=0)
     shares = "how many programs come into train, validation and test (70,15,15)"
     split.option("shares", type=_shares, default=(70.0, 15.0, 15.0), metavar="A,B,C", help=shares)
-    families = "families that stay together, and parts of programs by name"
-    split.option("file", default="", metavar="FILE.toml", help=families)
+    split.shared("split", "by name, and families that stay together", default="")
     stats = command("stats", "print what is in a corpus", "Print what is in a corpus, by program.")
-    stats.option("json", action="store_true", help="print one JSON object")
+    stats.shared("json", "one object")
+    for command_parser in (extract, split):
+        command_parser.shared("force")
     for command_parser in (extract, verify):
-        jobs = "processes at once (as processors)"
-        command_parser.option("jobs", "j", type=count_of("processes"), default=0, metavar="N", help=jobs)
+        command_parser.shared("jobs", type=count_of("processes"), default=0)
     for command_parser in (extract, verify, split, stats):
         command_parser.traceback_option()
     return parser
@@ -133,13 +136,15 @@ def _shares(text: str) -> tuple[float, ...]:
 def _extract(
     *,
     output: str,
-    root: str,
+    base: str,
     pattern: str,
     arguments: str,
     jobs: int,
+    force: bool,
     **sources: str,
 ) -> int:
-    from passpilot.training.corpus.builder import build_corpus, check_new
+    from passpilot.training.corpus.builder import build_corpus
+    from passpilot.training.corpus.layout import DESCRIPTION
 
     places = {name: sources[name.replace("-", "_")] for name in SOURCES}
     chosen = [name for name, place in places.items() if place]
@@ -157,10 +162,13 @@ def _extract(
         raise UsageError(
             f"corpus extract: --filter: expected a regular expression, got {pattern}: {error}"
         ) from error
-    check_new(output)
-    with tempfile.TemporaryDirectory(prefix="passpilot-") as scratch, progress("extracting"):
+    with (
+        new_folder("corpus extract", output, force=force, marks=(DESCRIPTION,)),
+        tempfile.TemporaryDirectory(prefix="passpilot-") as scratch,
+        progress("extracting"),
+    ):
         override = tuple(shlex.split(arguments)) or None
-        draft = _draft(chosen[0], places[chosen[0]], root, override, jobs, Path(scratch))
+        draft = _draft(chosen[0], places[chosen[0]], base, override, jobs, Path(scratch))
         built = build_corpus(
             output, draft, lambda words: not pattern or any(starts.match(word) for word in words)
         )
@@ -174,7 +182,7 @@ def _extract(
 
 
 def _draft(
-    source: str, place: str, root: str, override: tuple[str, ...] | None, jobs: int, scratch: Path
+    source: str, place: str, base: str, override: tuple[str, ...] | None, jobs: int, scratch: Path
 ) -> CorpusDraft:
     from passpilot.training.corpus.compile_commands import draft_commands
     from passpilot.training.corpus.embedded import draft_objects, draft_params
@@ -182,12 +190,12 @@ def _draft(
     from passpilot.training.corpus.recorded.from_recording import draft_recording
 
     drafts: dict[str, Callable[[], CorpusDraft]] = {
-        "recording": lambda: draft_recording(place, os.path.abspath(root) if root else ""),
+        "recording": lambda: draft_recording(place, os.path.abspath(base) if base else ""),
         "compile-commands": lambda: draft_commands(
-            place, scratch, jobs, [row.name for row in options_of("cc")], root
+            place, scratch, jobs, [row.name for row in options_of("cc")], base
         ),
         "objects": lambda: draft_objects(place),
-        "params": lambda: draft_params(place, root or os.curdir),
+        "params": lambda: draft_params(place, base or os.curdir),
         "thinlto": lambda: draft_thinlto(place, override),
         "bitcode": lambda: draft_bitcode(place, override),
     }
@@ -211,18 +219,18 @@ def _verify(*, corpus: str, jobs: int) -> int:
     return 1 if broken else 0
 
 
-def _split(*, corpus: str, output: str, seed: int, shares: tuple[float, ...], file: str) -> int:
-    from passpilot.training.corpus.builder import check_new
-    from passpilot.training.corpus.layout import Corpus
+def _split(*, corpus: str, output: str, seed: int, shares: tuple[float, ...], split: str, force: bool) -> int:
+    from passpilot.training.corpus.layout import DESCRIPTION, Corpus
     from passpilot.training.corpus.partition import SplitFile, partition, unknown_programs, write_parts
 
     found = Corpus.read(corpus)
-    fixed = SplitFile.read(file) if file else None
+    fixed = SplitFile.read(split) if split else None
     if fixed and (unknown := unknown_programs(found, fixed)):
-        say(f"warning: {file}: expected programs of the corpus, got {', '.join(unknown)}")
-    check_new(output)
+        say(f"warning: {split}: expected programs of the corpus, got {', '.join(unknown)}")
     parts = partition(found, seed, shares, fixed)
-    write_parts(found, parts, output)
+    marks = [f"{part.name}/{DESCRIPTION}" for part in parts]
+    with new_folder("corpus split", output, force=force, marks=marks):
+        write_parts(found, parts, output)
     for part in parts:
         programs = ", ".join(part.programs) or "none"
         print(for_terminal(f"{part.name:10} {counted(len(part.modules), 'unit')}: {programs}"))

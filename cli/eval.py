@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from passpilot.cli.evaluate import evaluate
-from passpilot.cli.outputs import prepare, quiet_pipe
+from passpilot.cli.outputs import check_made, prepare, quiet_pipe
 from passpilot.cli.parser import SECONDS, Parser, count_of
 from passpilot.cli.progress import progress
 from passpilot.plugin.failures import for_terminal
@@ -18,17 +18,18 @@ from passpilot.training.evaluation.results import ProgramResult
 from passpilot.training.evaluation.tables import markdown, problems, table_text
 
 EPILOG: Final = """\
-A policy is one of
+WHO is one of
+  @NAME, FOLDER    a policy, as in passpilot cc --policy=@NAME
   SPEC             a runner for the inliner, as in passpilot opt --inline=SPEC
   POINT=SPEC ...   runners for several points, separated by blanks
   decisions:FILE   a decision file of passpilot tune
   best-of:N        what passpilot cc --best-of=N makes
   LEVEL            -Oz, -Os, -O1, -O2, -O3, with +outline: with the machine outliner
 Options of passpilot cc may follow: 'inline=python:p.py:decide --load=features.py'. A LEVEL in front is the
-policy's (-Oz): '-O2 inline=onnx:m.onnx'. {program} stands for the name of the program.
+contender's (-Oz): '-O2 inline=onnx:m.onnx'. {program} stands for the name of the program.
 
 example:
-  passpilot eval --corpus=corpus --policy='decisions:{program}.decisions' -o result.json --html=result.html
+  passpilot eval --corpus=corpus --contender='decisions:{program}.decisions' -o result.json --html=result.html
 
 The programs' own runs are made on this machine; --no-runs leaves them out."""
 
@@ -38,7 +39,10 @@ def main(argv: Sequence[str]) -> int:
     prepare()
     keywords: dict[str, Any] = make_parser().values(argv)
     page, tables, _ = (keywords.pop(name) for name in ("html", "markdown", "traceback"))
-    keywords["policies"] = keywords.pop("policy")
+    force, output = keywords.pop("force"), keywords["output"]
+    if output and not keywords["resume"]:
+        check_made("eval", output, force=force, resume="--resume")
+    keywords["contenders"] = keywords.pop("contender")
     keywords["baselines"] = keywords["baselines"].split(",") if keywords["baselines"] else BASELINES
     state = "evaluating"
 
@@ -70,29 +74,34 @@ def main(argv: Sequence[str]) -> int:
 def make_parser() -> Parser:
     parser = Parser(
         "passpilot eval",
-        description="Compile, link and run the programs of a corpus with policies and baselines; show\n"
+        description="Compile, link and run the programs of a corpus with contenders and baselines; show\n"
         "sizes, times and decisions, by program and in the geometric mean.",
         epilog=EPILOG,
+        old_names={"deadline": "timeout", "run-deadline": "run-timeout", "policy": "contender"},
     )
     add = parser.option
-    add("corpus", required=True, metavar="DIR", help="the corpus, made by passpilot corpus")
-    add("root", default="", metavar="DIR", help="links may read files below DIR, not only of the corpus")
-    add("policy", action="append", default=[], metavar="POLICY", help="what is evaluated; may be repeated")
+    parser.shared("corpus", required=True)
+    parser.shared("root", default="")
+    contender = "a policy or a runner to evaluate; may be repeated"
+    add("contender", action="append", default=[], metavar="WHO", help=contender)
     baselines = "what it is compared with (-Oz,-Os,-O2,-Oz+outline); the first is the reference"
     add("baselines", default="", metavar="LEVEL,...", help=baselines)
-    add("program", action="append", default=[], metavar="NAME", help="only this program; may be repeated")
-    add("o", dest="output", default="", metavar="RESULT.json", help="the result as JSON")
-    add("markdown", default="", metavar="FILE", help="the result as Markdown; - for standard output")
-    add("html", default="", metavar="FILE", help="the result as a page")
-    add("resume", action="store_true", help="take finished programs from RESULT.json")
-    add("jobs", type=count_of("jobs"), default=0, metavar="N", help="compilations at once (processors)")
-    add("deadline", type=SECONDS, default=300.0, metavar="SECONDS", help="for one compilation (300)")
-    add("run-deadline", type=SECONDS, default=60.0, metavar="SECONDS", help="for one run (60)")
+    parser.shared("program")
+    add("o", dest="output", default="", metavar="RESULT.json", help="the output: the result as JSON")
+    parser.shared("markdown", default="")
+    parser.shared("html", default="")
+    parser.shared("resume", "take finished programs from RESULT.json")
+    parser.shared("force")
+    parser.shared("jobs", type=count_of("jobs"), default=0)
+    parser.shared("timeout", "for one compilation (300)", type=SECONDS, default=300.0)
+    add(
+        "run-timeout", type=SECONDS, default=60.0, metavar="SECONDS", help="how long to wait for one run (60)"
+    )
     rounds = "run every program N times for its time (5); 0: once, for its output"
     add("rounds", type=count_of("rounds"), default=5, metavar="N", help=rounds)
     counted = "instructions: count those that the runs execute with valgrind, beside their time"
     add("runs", choices=("time", "instructions"), default="time", help=counted)
-    add("lto", action="store_true", help="compile all sides with -flto; the link optimizes")
+    parser.shared("lto", "compile all sides with -flto")
     add("no-runs", action="store_true", help="run no program")
     add("no-logs", action="store_true", help="do not count decisions, which compiles policies twice")
     add("no-cache", action="store_true", help="compile baselines, even if their objects are in the cache")

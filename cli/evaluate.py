@@ -34,7 +34,7 @@ _POINT: Final = re.compile(r"([a-z][\w-]*)=(.+)", re.DOTALL)
 
 def evaluate(
     corpus: str | os.PathLike[str],
-    policies: Sequence[str] = (),
+    contenders: Sequence[str] = (),
     *,
     baselines: Sequence[str] = BASELINES,
     program: Sequence[str] = (),
@@ -42,8 +42,8 @@ def evaluate(
     output: str = "",
     resume: bool = False,
     jobs: int = 0,
-    deadline: float = 300.0,
-    run_deadline: float = 60.0,
+    timeout: float = 300.0,
+    run_timeout: float = 60.0,
     rounds: int = 5,
     no_runs: bool = False,
     runs: Literal["time", "instructions"] = "time",
@@ -53,22 +53,22 @@ def evaluate(
     step: Callable[[int, int], object] = lambda _count, _total: None,
     done: Callable[[ProgramResult], object] = lambda _result: None,
 ) -> EvaluationResult:
-    """Compile, link and run the programs of a corpus with policies and baselines.
+    """Compile, link and run the programs of a corpus with contenders and baselines.
 
     The keywords are the options of `passpilot eval`. The result is a table of flat rows for
     ``pandas.DataFrame``. What fails is in its column ``errors``; the rest goes on.
 
     Args:
         corpus: its folder. Its programs run on this machine.
-        policies: texts such as ``onnx:m.onnx``, ``decisions:{program}.decisions``, ``best-of:4``, ``@oz``.
+        contenders: texts such as ``onnx:m.onnx``, ``decisions:{program}.decisions``, ``best-of:4``, ``@oz``.
         baselines: levels such as ``-Oz`` or ``-Oz+outline``; the first is the reference.
         program: the names of the programs, if not all.
         root: links may read files below this folder, not only of the corpus.
         output: the file of the result as JSON, which is written after every program.
         resume: take finished programs from `output`.
         jobs: compilations at once; 0 for as many as processors.
-        deadline: the seconds that a compilation may take.
-        run_deadline: the seconds that a run may take.
+        timeout: the seconds that a compilation may take.
+        run_timeout: the seconds that a run may take.
         rounds: how often programs run for their time; 0 runs them once, for their output.
         no_runs: run no programs.
         runs: ``instructions`` counts those that the runs execute by valgrind, beside the processor time.
@@ -83,9 +83,9 @@ def evaluate(
     """
     _check_options(runs, output, no_runs=no_runs, resume=resume)
     levels = [*map(_baseline, baselines)]
-    check_names(competitors := [*levels, *map(competitor, policies)])
+    check_names(competitors := [*levels, *map(competitor, contenders)])
     cache = CompileCache("") if no_cache else CompileCache.of_user()
-    more = not no_logs and not lto, run_deadline, deadline, runs == "instructions", lto
+    more = not no_logs and not lto, run_timeout, timeout, runs == "instructions", lto
     plan = EvaluationPlan(competitors, jobs, rounds, not no_runs, *more)
     evaluation = Evaluation(plan, Corpus.read(corpus, root), program, cache)
     _check_ways(competitors, evaluation.programs[0].name, lto=lto)
@@ -127,11 +127,11 @@ def competitor(text: str) -> Competitor:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise UsageError(f"eval: --policy: expected closed quotes, got {text!r}: {error}") from error
+        raise UsageError(f"eval: --contender: expected closed quotes, got {text!r}: {error}") from error
     level = words.pop(0) if words and (reference := baseline(words[0])) else ""
     ways = reference.ways("") if level and reference else [CompileWay()]
     if not words:
-        raise UsageError(f"eval: --policy: expected a runner, a decision file or a level, got {text!r}")
+        raise UsageError(f"eval: --contender: expected a runner, a decision file or a level, got {text!r}")
     if words[0].startswith("best-of:"):
         best = _best_of(words, ways[0])
         return Competitor(shown(text), "policy", lambda _: best)
@@ -179,7 +179,7 @@ def _ways(flags: Sequence[str], base: CompileWay) -> list[CompileWay]:
     """The way that options of `passpilot cc` stand for; several for a policy with tries."""
     options = Options("eval", flags, {})
     if options.rest:
-        raise UsageError(f"eval: --policy: expected options of passpilot cc, got {options.rest[0]!r}")
+        raise UsageError(f"eval: --contender: expected options of passpilot cc, got {options.rest[0]!r}")
     environment = options.environment()
     if file := environment.get(DECISIONS):  # a link runs elsewhere
         environment[DECISIONS] = os.path.abspath(file)
@@ -190,7 +190,7 @@ def _ways(flags: Sequence[str], base: CompileWay) -> list[CompileWay]:
 def _best_of(words: Sequence[str], base: CompileWay) -> list[CompileWay]:
     count = words[0].removeprefix("best-of:")
     if len(words) > 1 or not whole_number(count):
-        raise UsageError(f"eval: --policy: expected best-of:N, got {' '.join(words)!r}")
+        raise UsageError(f"eval: --contender: expected best-of:N, got {' '.join(words)!r}")
     return [
         CompileWay(base.level, base.flags, {POLICY: policy} if policy else {}, plugin=bool(policy))
         for policy in VARIANTS[: int(count)]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
-from passpilot.cli.parser import Parser, flag, option, record, several
+from passpilot.cli.parser import Parser, flag, record, shared
 from passpilot.features.point import Feature, find_point, find_table
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.load import load_file
@@ -22,10 +22,10 @@ example:
 
 
 class FeaturesOptions(NamedTuple):
-    point: str = option(metavar="NAME", default="inline", help="the decision point (inline)")
-    json: bool = flag("print one JSON object, specs in LLVM's form")
+    point: str = shared("point", "inline unless given", default="inline")
+    json: bool = shared("json", "one object, specs in LLVM's form")
     proto: bool = flag("print a .proto file: messages and a service getAdvice")
-    load: tuple[str, ...] = several(metavar="FILE.py", help="run this file first, show its features")
+    load: tuple[str, ...] = shared("load")
 
 
 def main(argv: Sequence[str]) -> int:

@@ -8,18 +8,19 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.llvm_options import set_llvm_options
 from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
-from passpilot.cli.parser import Parser, count_of, flag, option, part, several, truth
+from passpilot.cli.parser import Parser, count_of, flag, option, part, several
 from passpilot.cli.tool_options import (
     ModuleOptions,
     RemarkOptions,
     level_flags,
     only_level,
     read_options,
+    switch,
     tool_parser,
 )
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
@@ -48,18 +49,13 @@ exact where the program can stop, and nowhere else: about half as large.
 {RUNNERS}"""
 
 
-def _switch(default: bool | None, help_: str) -> Any:
-    """Declares an option that is true, false, or without a value true."""
-    return option(default=default, nargs="?", const="true", type=truth, metavar="BOOL", help=help_)
-
-
 class AssemblyOptions(NamedTuple):
     """Options of assembly output and of inline assembly."""
 
-    asm_verbose: bool = _switch(True, "comments in the assembly (true)")
-    preserve_as_comments: bool = _switch(True, "keep comments of inline assembly (true)")
-    show_mc_encoding: bool = _switch(False, "encodings in the assembly (false)")
-    dwarf_directory: bool | None = _switch(None, ".file directives with a directory (by target)")
+    asm_verbose: bool = switch(True, "comments in the assembly (true)")
+    preserve_as_comments: bool = switch(True, "keep comments of inline assembly (true)")
+    show_mc_encoding: bool = switch(False, "encodings in the assembly (false)")
+    dwarf_directory: bool | None = switch(None, ".file directives with a directory (by target)")
     output_asm_variant: int | None = option(
         type=count_of("a variant"), metavar="N", help="syntax variant of the assembly"
     )
@@ -77,8 +73,8 @@ class LlcOptions(NamedTuple):
     advice: AdviceFlags
     decisions: str | None
     module: ModuleOptions = part(ModuleOptions)
-    levels: tuple[str, ...] = level_flags(CODEGEN_LEVELS, "how hard to optimize (-O2)")
-    output: str = option("o", default="", metavar="OUT", help="output file; - for stdout")
+    levels: tuple[str, ...] = level_flags(CODEGEN_LEVELS, "the optimization level, of code generation (-O2)")
+    output: str = option("o", default="", metavar="OUT", help="the output; - for stdout")
     """Empty for llc's default name."""
     filetype: str = option(
         choices=("asm", "obj", "null"), default="asm", help="assembly (default), object or nothing"

@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NoReturn
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NoReturn
 
 from passpilot.cli.advice import refuse_point
 from passpilot.plugin.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from passpilot.cli.parser import Parser
-
-_OPTION: Final = re.compile("--?[A-Za-z]")
-"""What looks like an option, unlike - for a standard stream and numbers."""
 
 
 def split_options(argv: Iterable[str], parser: Parser) -> tuple[list[str], list[str]]:
@@ -28,8 +24,10 @@ def split_options(argv: Iterable[str], parser: Parser) -> tuple[list[str], list[
         name, equals, _ = argument.partition("=")
         if argument == "-" or not argument.startswith("-"):
             ours.append(argument)
+        elif "-j" in known and argument.startswith("-j") and argument[2:].isdigit():
+            ours.append(f"--jobs={argument[2:]}")
         elif name in known:
-            ours.append(argument if equals else joined(parser, argument, rest))
+            ours.append(argument if equals else parser.joined(argument, rest, others=True))
         else:
             _refuse(parser, name)
             llvm.append(argument)
@@ -38,22 +36,6 @@ def split_options(argv: Iterable[str], parser: Parser) -> tuple[list[str], list[
     if "-stats" in ours or "--stats" in ours:
         llvm.append("-stats")
     return ours, llvm
-
-
-def joined(parser: Parser, option: str, rest: Iterator[str]) -> str:
-    """Join an option with its value, the next argument, so that argparse takes it whatever it begins with."""
-    action = parser._option_string_actions[option]
-    if action.nargs == "?":  # takes a value only with "="
-        return f"{option}={action.const}"
-    if action.nargs is not None or (value := next(rest, None)) is None:
-        return option
-    if _OPTION.match(value):
-        who = f"{parser.prog.removeprefix('passpilot ')}: {option}"
-        value_name = action.metavar or "a value"
-        raise UsageError(
-            f"{who}: expected {value_name}, got the option {value}; write {option}={value} if it is the value"
-        )
-    return f"{option}={value}"
 
 
 def _refuse(parser: Parser, option: str) -> None:

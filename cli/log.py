@@ -11,7 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
-from passpilot.cli.parser import Parser, argument, count_of, flag, option, record
+from passpilot.cli.parser import Parser, argument, count_of, record, shared
 from passpilot.features.log.comparison import LogComparison
 from passpilot.features.log.reader import read_log
 from passpilot.features.log.shown import ShownDecision, Totals, columns, style_of
@@ -31,17 +31,15 @@ class LogOptions(NamedTuple):
     files: tuple[str, ...] = argument(
         "LOG", "a decision log of passpilot or of MLGO, or a folder: all *.log in it", nargs="+"
     )
-    json: bool = flag("print one JSON object per decision, no summary")
-    csv: bool = flag("print a table for spreadsheets and pandas, no summary")
-    limit: int | None = option(
-        type=count_of("decisions"), metavar="N", help="print the first N decisions of each log"
-    )
+    json: bool = shared("json", "one object per decision, no summary")
+    csv: bool = shared("csv", "no summary")
+    limit: int | None = shared("limit", "the first decisions of each log", type=count_of("decisions"))
 
 
 class LogDiffOptions(NamedTuple):
     first: str = argument("A", "a decision log")
     second: str = argument("B", "another log of the same decision point")
-    limit: int | None = option(type=count_of("decisions"), metavar="N", help="print the first N differences")
+    limit: int | None = shared("limit", "the first differences", type=count_of("decisions"))
 
 
 def main(argv: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_version, refuses_terminal
 from passpilot.cli.parser import Parser, count_of, flag, option, part, record
 from passpilot.cli.progress import progress
-from passpilot.cli.tool_options import tool_parser
+from passpilot.cli.tool_options import switch, tool_parser
 from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.mlir.bindings import bindings
@@ -36,9 +36,6 @@ The MLIR is that of the installed Python bindings; see `passpilot doctor`.
 
 FAILURES: Final = (InputError, CompilationError, PassError)
 """The errors that end the compilation of one part of an input."""
-
-
-BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
 class PrintingOptions(NamedTuple):
@@ -77,9 +74,9 @@ class PrintingOptions(NamedTuple):
 class MlirOptOptions(NamedTuple):
     advice: AdviceFlags
     input: str
-    version: bool = flag("passpilot's version and that of MLIR's bindings")
-    print_passes: bool = flag("list the passes in Python")
-    output: str = option("o", default="-", metavar="OUT", help="output file; - (the default) for stdout")
+    version: bool = flag("print versions: passpilot's, LLVM's, and that of MLIR's bindings")
+    print_passes: bool = flag("list passes: those in Python")
+    output: str = option("o", default="-", metavar="OUT", help="the output; - (the default) for stdout")
     pass_pipeline: str = option(
         default="builtin.module()",
         metavar="TEXT",
@@ -90,12 +87,10 @@ class MlirOptOptions(NamedTuple):
     verify_diagnostics: bool = flag("check diagnostics by expected-error {{...}}")
     allow_unregistered_dialect: bool = flag("allow operations of unknown dialects")
     emit_bytecode: bool = flag("write bytecode")
-    force: bool = flag("write bytecode to a terminal, too", "f")
+    force: bool = flag("write to a terminal: bytecode", "f")
     emit_llvm: bool = flag("lower the result to LLVM IR, and write that")
     printing: PrintingOptions = part(PrintingOptions, "printing")
-    verify_each: str = option(
-        default="true", choices=tuple(BOOLEANS), help="verify after each pass (the default)"
-    )
+    verify_each: bool = switch(True, "verify after each pass; true unless given")
     mlir_timing: bool = flag("print how long each pass took")
     mlir_pass_statistics: bool = flag("print what passes have counted")
     mlir_disable_threading: bool = flag("run in one thread")
@@ -129,9 +124,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parsed(argv: Sequence[str]) -> MlirOptOptions:
-    # --verify-each alone means true; argparse would take the next argument as its value
-    flags = [f"{text}=true" if text.lstrip("-") == "verify-each" else text for text in argv]
-    values = make_parser().values(flags)
+    values = make_parser().values(argv)
     return record(MlirOptOptions, values, advice=AdviceFlags.of("mlir-opt", values))
 
 
@@ -147,7 +140,7 @@ def make_parser() -> Parser:
     text = "Run MLIR's passes as mlir-opt does, with passes in Python and advice from runners."
     parser = tool_parser("mlir-opt", MlirOptOptions, text, "MLIR; - (the default) for stdin", EPILOG)
     parser.for_others = "; passes are written --pass-pipeline='builtin.module({})'"
-    who = "ask RUNNER about each call; same as --advise mlir-inline=RUNNER"
+    who = "ask RUNNER about each call site; same as --advise mlir-inline=RUNNER"
     with parser.group("advice"):
         parser.option(
             "inline", dest="advise", action="append", type="mlir-inline={}".format, metavar="RUNNER", help=who
@@ -226,7 +219,7 @@ def _context(shared: _Compilation) -> Any:
 def _pipeline(shared: _Compilation, context: Any) -> Any:
     options = shared.options
     pipeline = shared.pipeline(options.pass_pipeline, context)
-    pipeline.manager.enable_verifier(BOOLEANS[options.verify_each])
+    pipeline.manager.enable_verifier(options.verify_each)
     if prints := options.printing.around_passes():
         whole = options.printing.mlir_print_ir_module_scope
         pipeline.manager.enable_ir_printing(print_module_scope=whole, **prints)

@@ -16,6 +16,7 @@ from passpilot.cli.tool_options import (
     level_flags,
     only_level,
     read_options,
+    switch,
     tool_parser,
 )
 from passpilot.plugin.errors import UsageError
@@ -41,20 +42,20 @@ class OptOptions(NamedTuple):
     decisions: str | None
     module: ModuleOptions = part(ModuleOptions)
     passes: str | None = option(
-        "passes", "p", metavar="PIPELINE", help="textual pipeline, such as 'default<Oz>'"
+        "passes", "p", metavar="PIPELINE", help="textual pipeline: such as 'default<Oz>'"
     )
-    levels: tuple[str, ...] = level_flags(LEVELS, "as -passes='default<{}>'")
-    output: str | None = option("o", metavar="OUT", help="output file; - (the default) for stdout")
+    levels: tuple[str, ...] = level_flags(LEVELS, "the optimization level; as -passes='default<LEVEL>'")
+    output: str | None = option("o", metavar="OUT", help="the output; - (the default) for stdout")
     assembly: bool = flag("write LLVM assembly", "S")
-    force: bool = flag("write bitcode to a terminal, too", "f")
+    force: bool = flag("write to a terminal: bitcode", "f")
     disable_output: bool = flag("write no module")
-    verify_each: bool = flag("verify after each pass")
+    verify_each: bool = switch(False, "verify after each pass; false unless given")
     strip_debug: bool = flag("drop debug information first")
     data_layout: str = option(default="", metavar="LAYOUT", help="override the data layout")
     aa_pipeline: str = option(default="default", metavar="PIPELINE", help="alias analyses to use")
     debug_pass_manager: bool = flag("print each pass and analysis that runs")
     load_pass_plugin: tuple[str, ...] = several(metavar="SO", help="load passes of an LLVM plugin")
-    print_passes: bool = flag("list LLVM's passes, and those in Python")
+    print_passes: bool = flag("list passes: LLVM's, and those in Python")
     remarks: RemarkOptions = part(RemarkOptions, "remarks")
 
 

@@ -164,7 +164,6 @@ TABLE: Final = (
         "register the passes, features, runners and decision points in it",
         DOORS,
         several=True,
-        wording={"attach": ("FILE.py", "run this file first")},
     ),
     OptionRow(
         "at",
@@ -175,17 +174,18 @@ TABLE: Final = (
     ),
     OptionRow(
         "log",
-        "FILE",
-        "write every decision to a log (see passpilot log); POINT=FILE for each of two advisors",
+        "FILE|FOLDER/",
+        "write every decision to a log: FILE, or files in FOLDER; POINT=FILE for each of two advisors",
         (*COMPILING, "compare"),
         several=True,
         wording={
-            "compare": ("FOLDER", "keep the decision logs in FOLDER, one per module, contender and point"),
-            "cc": ("FOLDER", "write every decision to a log in FOLDER, one per translation unit"),
-            **_in_plugins(
-                "FILE",
-                "write every decision to a log; POINT=FILE for each of two advisors, "
-                "a folder for a log per module",
+            "compare": (
+                "FOLDER/",
+                "write every decision to a log: files in FOLDER, one per module, contender and point",
+            ),
+            "cc": (
+                "FILE|FOLDER/",
+                "write every decision to a log: FILE, or files in FOLDER (made if missing), one per unit",
             ),
         },
     ),
@@ -205,13 +205,13 @@ TABLE: Final = (
     OptionRow(
         "timeout",
         "SECONDS",
-        "how long to wait for another process (10)",
+        "how long to wait: for another process (10)",
         (*COMPILING, "attach", "compare"),
         "seconds",
         wording={
             "attach": (
                 "SECONDS",
-                "how long a message of the compiler, and each wait of a runner, may take (10)",
+                "how long to wait: for a message of the compiler, or in a runner (10)",
             )
         },
     ),
@@ -229,7 +229,7 @@ TABLE: Final = (
             **_in_plugins("", "print what the advisors did"),
         },
     ),
-    OptionRow("traceback", "", "show the whole traceback of an error in Python", ("cc",), "flag"),
+    OptionRow("traceback", "", "show the whole traceback of an error", ("cc",), "flag"),
 )
 
 

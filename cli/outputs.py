@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from passpilot.plugin.errors import PasspilotWarning, UsageError
+from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
 from passpilot.plugin.failures import for_terminal
 
 if TYPE_CHECKING:
@@ -57,6 +57,52 @@ def check_outputs(advice: Advice, *outputs: tuple[str, str | None], remarks: str
             got = f"{path}, which {owners[place]} writes"
             raise UsageError(f"{advice.command}: {flag}: expected a file of its own, got {got}")
         owners[place] = flag
+
+
+def check_made(
+    command: str, path: str, *, force: bool, marks: Sequence[str] = ("",), resume: str = ""
+) -> None:
+    """Refuse an output that is there and took long to make; `marks` are the files that tell it.
+
+    What a compiler makes in seconds is replaced without a question, as compilers do.
+    """
+    if not force and any(os.path.isfile(os.path.join(path, mark) if mark else path) for mark in marks):
+        others = f"{resume} to go on, --force to replace it" if resume else "--force to replace it"
+        raise InputError(f"{command}: -o: expected a new output, got {path}, which exists; give {others}")
+
+
+@contextlib.contextmanager
+def new_folder(command: str, path: str, *, force: bool, marks: Sequence[str]) -> Iterator[None]:
+    """Let the block make a folder; with `force` it takes the place of an earlier one that has `marks`.
+
+    The earlier one comes back if the block fails.
+    """
+    try:
+        there = os.listdir(path)
+    except FileNotFoundError:
+        there = []
+    except OSError as error:
+        raise InputError(f"{command}: -o: expected a new folder, got {path}: {error.strerror}") from error
+    if not there:
+        yield
+        return
+    if not any(os.path.exists(os.path.join(path, mark)) for mark in marks):
+        raise InputError(
+            f"{command}: -o: expected a new folder, got {path}, which has other files; choose another"
+        )
+    check_made(command, path, force=force, marks=marks)
+    import shutil
+
+    path = path.rstrip("/")
+    earlier = f"{path}.before-{os.getpid()}"
+    os.rename(path, earlier)
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(path, ignore_errors=True)
+        os.rename(earlier, path)
+        raise
+    shutil.rmtree(earlier)
 
 
 def refuses_terminal(output: str, what: str, instead: str) -> bool:

@@ -11,11 +11,14 @@ from __future__ import annotations
 import argparse
 import math
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
 from passpilot.cli.options_table import options_of
+from passpilot.cli.shared_options import shared_option
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.failures import did_you_mean
 from passpilot.plugin.numbers import finite_number, whole_number
@@ -30,6 +33,21 @@ _GROUPS: Final = ("positional arguments", "advice", "options")
 
 _SHORT: Final = re.compile("-(?:[A-Za-z]|O[0-3sz])")
 """Options that people type with one dash."""
+
+
+_OPTION: Final = re.compile("--?[A-Za-z]")
+"""What looks like an option, unlike - for a standard stream and numbers."""
+
+_ALIASES: Final = re.compile(r"-[\w-]+(?:/-[\w-]+)+")
+"""The names of an option in argparse's messages."""
+
+_MISSING: Final = "the following arguments are required: "
+
+
+def _shown_name(names: re.Match[str]) -> str:
+    """The name of an option as people type it."""
+    every = names[0].split("/")
+    return min(every, key=lambda name: (not name.startswith("--") or len(name) < 4, len(name)))
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -52,16 +70,26 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 class Parser(argparse.ArgumentParser):
     """An argument parser whose options take one or two dashes, and whose errors are `UsageError`."""
 
-    def __init__(self, prog: str, *, description: str, epilog: str, add_help: bool = True) -> None:
+    def __init__(
+        self,
+        prog: str,
+        *,
+        description: str,
+        epilog: str,
+        old_names: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__(
             prog,
             description=description,
             epilog=epilog,
             formatter_class=_HelpFormatter,
             allow_abbrev=False,
-            add_help=add_help,
+            add_help=False,
         )
         self._place: argparse._ActionsContainer = self
+        self.option("help", "h", action="help", help="show this text")
+        self._old_names = old_names
+        """Present names of options by earlier ones, which are understood but not shown."""
         self.for_others = ""
         """What an error says of unknown options; {} is the name without dashes."""
 
@@ -69,6 +97,11 @@ class Parser(argparse.ArgumentParser):
         """Add an option by its names without dashes; the keywords are those of `add_argument`."""
         dashed = [dashes + name for name in names for dashes in ("--", "-")]
         self._place.add_argument(*dashed, **keywords)  # type: ignore[arg-type]
+
+    def shared(self, name: str, detail: str = "", **keywords: object) -> None:
+        """Add an option that other commands have, too; `detail` says what it is in this one."""
+        names, shared = shared_option(name, detail, **keywords)
+        self.option(*names, **{"dest": name.replace("-", "_"), **shared})
 
     @contextmanager
     def group(self, title: str) -> Iterator[None]:
@@ -130,12 +163,54 @@ class Parser(argparse.ArgumentParser):
         """Add --traceback; `passpilot.cli.main` obeys it."""
         self.option("traceback", action="store_true", help="show the whole traceback of an error")
 
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        """As argparse's; takes earlier names of options, and values that begin with -, too."""
+        rest = iter(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(list(self._joined(rest)), namespace)
+
+    def _joined(self, rest: Iterator[str]) -> Iterator[str]:
+        for argument in rest:
+            if argument == "--":
+                yield argument
+                yield from rest
+                return
+            name, equals, value = argument.partition("=")
+            if name.startswith("-") and (new := self._old_names.get(name.lstrip("-"))):
+                name = f"--{new}"
+            action = self._option_string_actions.get(name)
+            yield f"{name}{equals}{value}" if equals or action is None else self.joined(name, rest)
+
+    def joined(self, option: str, rest: Iterator[str], *, others: bool = False) -> str:
+        """Join an option with its value, the next argument; argparse then takes it whatever it begins with.
+
+        `others` says that a command takes options that are not its parser's.
+        """
+        action = self._option_string_actions[option]
+        if action.nargs == "?":  # takes a value only with "="
+            return f"{option}={action.const}"
+        if action.nargs is not None:
+            return option
+        who = f"{self.prog.removeprefix('passpilot ')}: {option}"
+        expected = action.metavar or " or ".join(map(str, action.choices or ())) or "a value"
+        if (value := next(rest, None)) is None:
+            raise UsageError(f"{who}: expected {expected}, got nothing; see `{self.prog} --help`")
+        known = value == "--" or value.partition("=")[0] in self._option_string_actions
+        if known or (others and _OPTION.match(value)):
+            raise UsageError(
+                f"{who}: expected {expected}, got the option {value}; "
+                f"write {option}={value} if it is the value"
+            )
+        return f"{option}={value}"
+
     def values(self, argv: Sequence[str] | None) -> dict[str, object]:
         """The option values by Python name; for an option that may be repeated, a tuple of its values."""
         values = vars(self.parse_args(argv)).items()
         return {name: tuple(value) if isinstance(value, list) else value for name, value in values}
 
     def error(self, message: str) -> NoReturn:
+        message = _ALIASES.sub(_shown_name, message).removeprefix("argument ")
+        if message.startswith(_MISSING):
+            message = f"expected {message.removeprefix(_MISSING).replace(', ', ' and ')}, got none"
         unknown = message.removeprefix("unrecognized arguments: ").partition(" ")[0]
         hint = self.suggestion(unknown) if unknown != message.partition(" ")[0] else ""
         who = self.prog.removeprefix("passpilot ")
@@ -227,6 +302,11 @@ def flag(help_: str, *names: str) -> Any:
 def several(*names: str, **keywords: object) -> Any:
     """Declares an option that may be repeated, as `option`; its value is a tuple."""
     return _Declaration(names, {"action": "append", "default": [], **keywords})
+
+
+def shared(name: str, detail: str = "", **keywords: object) -> Any:
+    """Declares an option that other commands have, too; `detail` says what it is in this one."""
+    return _Declaration(*shared_option(name, detail, **keywords))
 
 
 def part(kind: type[NamedTuple], title: str = "") -> Any:

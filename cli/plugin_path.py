@@ -54,9 +54,7 @@ def make_parser() -> Parser:
         "passpilot plugin-path",
         description="Print the path of the plugin for stock opt, clang, llc and lld.",
         epilog=EPILOG,
-        add_help=False,
     )
-    parser.option("help", "h", action="help", help="show this text")
     parser.option("mlir", action="store_true", help=f"the one for mlir-opt-{MAJOR}")
     parser.option("c", action="store_true", help="libpasspilot_c.so.1, the C API")
     parser.option("cmakedir", action="store_true", help="the folder for CMake's passpilot_DIR")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
-from passpilot.cli.parser import Parser, argument, count_of, option, record
+from passpilot.cli.parser import Parser, argument, count_of, option, record, shared
 from passpilot.plugin.errors import InputError, UsageError, restated
 
 MOST_DECISIONS: Final = 100_000
@@ -27,16 +27,18 @@ class ReportOptions(NamedTuple):
     files: tuple[str, ...] = argument(
         "FILE", "a decision log, a folder of logs, a decision file, or the JSON of a result", nargs="+"
     )
-    output: str = option("o", default="", metavar="PAGE.html", help="the page; - for standard output")
+    output: str = option(
+        "o", default="", metavar="PAGE.html", help="the output: a page; - for standard output"
+    )
     title: str = option(default="", metavar="TEXT", help="the title of the page")
     before: str = option(
         default="", metavar="OBJECT", help="show the functions of this object or program ..."
     )
     after: str = option(default="", metavar="OBJECT", help="... beside those of this one")
-    limit: int | None = option(
+    limit: int | None = shared(
+        "limit",
+        f"decisions of each run ({MOST_DECISIONS:,}), or functions; totals count all",
         type=count_of("decisions or functions"),
-        metavar="N",
-        help=f"hold N decisions of each run ({MOST_DECISIONS:,}), or print N functions; totals count all",
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from passpilot.cli.outputs import prepare
-from passpilot.cli.parser import SECONDS, Parser, argument, count_of, flag, option, record, several
+from passpilot.cli.parser import SECONDS, Parser, argument, count_of, flag, option, record, shared
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.extras import needs
 from passpilot.plugin.failures import for_terminal, shown
@@ -31,22 +31,20 @@ class ServeOptions(NamedTuple):
 
     runner: str = argument("RUNNER", "the runner, such as python:policy.py:decide")
     pipe: str | None = option(metavar="BASE", help="answer at the FIFOs BASE.in and BASE.out")
-    grpc: str | None = option(
-        metavar="[HOST:]PORT", help="the port (of 127.0.0.1); 0: take and print a free one"
-    )
-    load: tuple[str, ...] = several(metavar="FILE.py", help="run this file first")
+    grpc: str | None = shared("grpc")
+    load: tuple[str, ...] = shared("load")
     once: bool = flag("end after one client")
-    point: str = option(metavar="NAME", default="inline", help="the decision point (inline)")
-    timeout: float = option(metavar="S", type=SECONDS, default=10.0, help="seconds per message (10)")
+    point: str = shared("point", "inline unless given", default="inline")
+    timeout: float = shared("timeout", "for a message (10)", type=SECONDS, default=10.0)
     frame: int = option(
         metavar="MIB",
         type=count_of("MiB", 1),
         default=1,
         help="the most MiB of a client's tensors (1, or RUNNER's)",
     )
-    token: str | None = option(metavar="TEXT|@FILE", help="gRPC: answer only clients that send this token")
-    tls_cert: str | None = option(metavar="FILE", help="gRPC: use TLS with this certificate (PEM)")
-    tls_key: str | None = option(metavar="FILE", help="gRPC: the private key of the certificate (PEM)")
+    token: str | None = shared("token", "with --grpc")
+    tls_cert: str | None = shared("tls-cert")
+    tls_key: str | None = shared("tls-key")
     verbose: bool = flag("print a line at the beginning and the end of each session")
 
 

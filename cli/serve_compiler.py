@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from passpilot.cli.parser import SECONDS, Parser, count_of, flag, option, record, several
+from passpilot.cli.parser import SECONDS, Parser, count_of, flag, option, record, several, shared
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.extras import needs
 from passpilot.runners.serving.stop import stop_signals
@@ -20,18 +20,12 @@ _MOST: Final = max(8, 2 * (os.cpu_count() or 1))
 
 
 class ServeCompilerOptions(NamedTuple):
-    grpc: str = option(
-        metavar="[HOST:]PORT",
-        required=True,
-        help="the port, without HOST for this machine only; 0: take and print a free one",
-    )
-    corpus: str | None = option(metavar="DIR", help="let agents name modules in this folder")
-    load: tuple[str, ...] = several(metavar="FILE.py", help="register the features in this file")
-    timeout: float = option(
-        metavar="S", type=SECONDS, default=60.0, help="seconds for each action of an agent (60)"
-    )
+    grpc: str = shared("grpc", required=True)
+    modules: str | None = option(metavar="DIR", help="let agents name modules in this folder")
+    load: tuple[str, ...] = shared("load")
+    timeout: float = shared("timeout", "for each action of an agent (60)", type=SECONDS, default=60.0)
     compile_timeout: float = option(
-        metavar="S", type=SECONDS, default=300.0, help="seconds for each step of LLVM (300)"
+        metavar="SECONDS", type=SECONDS, default=300.0, help="how long to wait for each step of LLVM (300)"
     )
     episodes: int = option(
         metavar="N",
@@ -39,9 +33,7 @@ class ServeCompilerOptions(NamedTuple):
         default=_MOST,
         help=f"the most episodes at a time ({_MOST})",
     )
-    token: str | None = option(
-        metavar="TEXT|@FILE", help="the token that agents must send (a random one, printed)"
-    )
+    token: str | None = shared("token", "a random one unless given, which is printed")
     no_token: bool = flag("answer everybody who reaches the port")
     allow_files: bool = flag(
         "let modules and pipelines of agents read and write files, with the rights of the service"
@@ -50,15 +42,15 @@ class ServeCompilerOptions(NamedTuple):
         metavar="NAME",
         help="a target that agents may have, such as aarch64 (this machine's; any with --allow-files)",
     )
-    tls_cert: str | None = option(metavar="FILE", help="use TLS with this certificate (PEM)")
-    tls_key: str | None = option(metavar="FILE", help="the private key of the certificate (PEM)")
+    tls_cert: str | None = shared("tls-cert")
+    tls_key: str | None = shared("tls-key")
 
 
 def make_parser() -> Parser:
     parser = Parser(
         "passpilot serve-compiler",
         description="Let agents take the decisions of compilations over gRPC, one episode per compilation.",
-        epilog="example:\n  passpilot serve-compiler --grpc :5005 --corpus modules/\n\n"
+        epilog="example:\n  passpilot serve-compiler --grpc :5005 --modules modules/\n\n"
         "Without --token, it prints a line with the token that agents must send. An agent can let LLVM run\n"
         "its passes on any module: give the token only to people to whom you would give a shell.\n\n"
         "It serves 1000 agents at a time, half of them of one peer, and fewer if there are few file\n"
@@ -69,6 +61,7 @@ def make_parser() -> Parser:
         "package defines the service.\n\n"
         "SIGTERM, Ctrl-C and SIGHUP end it with exit code 0. If the last two are ignored at the start, as\n"
         "with nohup or & in a script, only SIGTERM ends it.",
+        old_names={"corpus": "modules"},
     )
     parser.add_fields(ServeCompilerOptions)
     parser.traceback_option()
@@ -104,7 +97,7 @@ async def _serve(options: ServeCompilerOptions) -> None:
     token, tls = _guard(options)
     workers = WorkerOptions(options.load, options.allow_files, targets=options.target)
     limits = (options.episodes, options.timeout, options.compile_timeout)
-    server = CompilerServer(options.corpus, workers, *limits, token=token)
+    server = CompilerServer(options.modules, workers, *limits, token=token)
     try:
         await server.start(options.grpc, tls)
         if options.token is None and token:

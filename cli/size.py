@@ -30,7 +30,7 @@ costs nothing is taken; what loses something is named, and taken with --allow. D
 
 examples:
   passpilot size lua luac
-  passpilot size lua --json=- | jq '.files[0].allocated'
+  passpilot size lua --result=- | jq '.files[0].allocated'
   passpilot tune --ladder -o tuned -- make -j2
   passpilot size --ladder tuned/lua --allow=unwind,lto"""
 
@@ -38,9 +38,9 @@ examples:
 def main(argv: Sequence[str]) -> int:
     prepare()
     values: dict[str, Any] = make_parser().values(argv)
-    files, tables, raw = values.pop("files"), values.pop("markdown"), values.pop("json")
+    files, tables, raw = values.pop("files"), values.pop("markdown"), values.pop("result")
     if tables == raw == "-":
-        raise UsageError("size: --markdown, --json: expected one for standard output, got both")
+        raise UsageError("size: --markdown, --result: expected one for standard output, got both")
     is_ladder, _ = values.pop("ladder"), values.pop("traceback")
     if is_ladder or values["allow"]:
         _ladder(files, tables, raw, values)
@@ -58,21 +58,23 @@ def make_parser() -> Parser:
         description="Show how large programs are: what is loaded, code, the file, and the file compressed.\n"
         "With --ladder, show what can be switched on in a build to make its program smaller.",
         epilog=EPILOG,
+        old_names={"json": "result"},
     )
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="a program or object; with --ladder a corpus"
     )
     add = parser.option
-    add("json", default="", metavar="FILE", help="write the sizes as JSON; - for standard output")
-    add("markdown", default="", metavar="FILE", help="write them as Markdown; - for standard output")
+    parser.shared("result", "- for standard output", default="")
+    parser.shared("markdown", default="")
     with parser.group("ladder"):
         ladder_options(parser)
-        reward = "what decides whether a lever is taken: allocated, text, file or compressed (allocated)"
-        add("reward", default=REWARD, metavar="REWARD", help=reward)
-        add("root", default="", metavar="DIR", help="links may read files below DIR, not only of the corpus")
-        add("o", dest="output", default="", metavar="DIR", help="write tables and pictures into DIR")
-        jobs = "compilations at once (as many as processors)"
-        add("jobs", type=count_of("compilations"), default=0, metavar="N", help=jobs)
+        reward = "allocated, text, file or compressed (allocated)"
+        parser.shared("reward", reward, default=REWARD)
+        parser.shared("root", default="")
+        add(
+            "o", dest="output", default="", metavar="DIR", help="the output: a folder for tables and pictures"
+        )
+        parser.shared("jobs", type=count_of("compilations"), default=0)
     parser.traceback_option()
     return parser
 

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from passpilot.cli.advice import AdviceFlags
 from passpilot.cli.llvm_options import split_options
-from passpilot.cli.parser import Parser, flag, option, record
+from passpilot.cli.parser import Parser, flag, option, record, truth
 from passpilot.plugin.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class ModuleOptions(NamedTuple):
     """The input, and options for the whole module."""
 
     input: str
-    version: bool = flag("passpilot's version and LLVM's")
+    version: bool = flag("print versions: passpilot's and LLVM's")
     """Whether to print versions and do nothing else."""
     mtriple: str = option(default="", metavar="TRIPLE", help="override the target triple")
     disable_verify: bool = flag("do not run the verifier")
@@ -43,10 +44,22 @@ class RemarkOptions(NamedTuple):
         return Remarks(*self)
 
 
+class _Level(argparse.Action):
+    """Adds the name of the flag that is given, without its dashes."""
+
+    def __call__(self, parser, namespace, values, option_string=None):  # type: ignore[no-untyped-def]  # noqa: ARG002
+        levels = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, [*levels, str(option_string).lstrip("-")])
+
+
 def level_flags(names: Sequence[str], help_: str) -> Any:
     """Declares the flags -O0, -O1, ...; the value has those that are given, without the dash."""
-    shared = {"action": "append_const", "default": []}
-    return [option(name, const=name, help=help_.format(name), **shared) for name in names]
+    return option(*names, action=_Level, nargs=0, default=[], help=help_)
+
+
+def switch(default: bool | None, help_: str) -> Any:
+    """Declares an option that is true, false, or without a value true."""
+    return option(default=default, nargs="?", const="true", type=truth, metavar="BOOL", help=help_)
 
 
 def only_level(command: str, flags: Sequence[str]) -> str | None:
@@ -60,9 +73,8 @@ def tool_parser(
     command: Door, options: type[NamedTuple], description: str, input_: str, epilog: str
 ) -> Parser:
     """The parser of a command that compiles as LLVM's tool does; a named tuple declares its options."""
-    parser = Parser(f"passpilot {command}", description=description, epilog=epilog, add_help=False)
+    parser = Parser(f"passpilot {command}", description=description, epilog=epilog)
     parser.add_argument("input", nargs="?", default="-", metavar="IN", help=input_)
-    parser.option("help", "h", action="help", help="show this text")
     parser.add_fields(options)
     parser.table_options(command)
     parser.traceback_option()

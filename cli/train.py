@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
 from passpilot import training
-from passpilot.cli.outputs import prepare, quiet_pipe, say
+from passpilot.cli.outputs import check_made, new_folder, prepare, quiet_pipe, say
 from passpilot.cli.parser import SECONDS, Parser, count_of
 from passpilot.cli.progress import described_progress
 from passpilot.plugin.errors import UsageError
@@ -24,6 +25,11 @@ examples:
   passpilot train imitate imitate.toml -o model
   passpilot opt in.bc -passes='default<Oz>' --inline=onnx:model/model.onnx -o out.bc
 """
+
+MODEL, CHECKPOINT = "model.onnx", "checkpoint.npz"
+"""Files of a folder that has a model, or the beginning of one."""
+
+OLD_NAMES: Final = {"deadline": "timeout", "seconds": "budget"}
 
 MOST_PROBLEMS: Final = 10
 """Modules that are left out with a line of their own."""
@@ -71,9 +77,17 @@ def main(argv: Sequence[str]) -> int:
     if "at" in values:
         values["at"] = _places(values["at"])  # type: ignore[arg-type]
     data = name in ("data", "native-size")
+    who, output, force = f"train {name}", str(values["output"]), bool(values.pop("force"))
+    if name != "data" and not values.get("resume"):
+        resume = "" if data else "--resume"
+        check_made(who, output, force=force, marks=(MODEL, CHECKPOINT), resume=resume)
     what = {"imitate": "learning", "native-size": "compiling"}.get(name, "gathering decisions")
-    with quiet_pipe(), described_progress(what) as step:
-        with needs("train", f"train {name}"):
+    with ExitStack() as stack:
+        stack.enter_context(quiet_pipe())
+        if name == "data":
+            stack.enter_context(new_folder(who, output, force=force, marks=("data.json",)))
+        step = stack.enter_context(described_progress(what))
+        with needs("train", who):
             function = getattr(training, COMMANDS[name][0])
 
         def show(run: Training, _row: Mapping[str, float]) -> None:
@@ -95,27 +109,24 @@ def make_parser() -> Parser:
     parser = Parser("passpilot train", description="Train a model, from decisions to ONNX.", epilog=EXAMPLES)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     for name, (_, line, text) in COMMANDS.items():
-        command: Parser = commands.add_parser(name, help=line, description=text, epilog=EXAMPLES)
+        command: Parser = commands.add_parser(
+            name, help=line, description=text, epilog=EXAMPLES, old_names=OLD_NAMES
+        )
         if name in ("data", "native-size"):
             _add_modules(command, name)
         else:
             command.add_argument(
                 "settings", metavar="SETTINGS.toml", help="its paths are relative to its folder"
             )
-            command.option("o", dest="output", required=True, metavar="DIR", help="the folder of the model")
-            command.option(
-                "resume", action="store_true", help="go on from the checkpoint in DIR, if there is one"
-            )
+            command.option("o", dest="output", required=True, metavar="DIR", help="the output: a model")
+            command.shared("resume", "from the checkpoint in DIR, if there is one")
         if name in ("data", "native-size", "evolve"):
-            who = "who compiles: this machine, or a Ray cluster (local)"
-            command.option("engine", choices=("local", "ray"), default="local", help=who)
-            where = "the Ray cluster, or auto (one on this machine)"
-            command.option("address", default="", metavar="HOST:PORT", help=where)
-        load = "run this file first; it registers features and passes"
-        command.option("load", action="append", default=[], metavar="FILE.py", help=load)
+            command.shared("engine", choices=("local", "ray"), default="local")
+            command.shared("address", default="")
+        command.shared("force")
+        command.shared("load")
         if name not in ("ppo", "dqn"):
-            jobs = "processes or threads at once (as processors)"
-            command.option("jobs", "j", type=count_of("jobs"), default=0, metavar="N", help=jobs)
+            command.shared("jobs", type=count_of("jobs"), default=0)
         command.traceback_option()
     return parser
 
@@ -127,31 +138,29 @@ def _add_modules(parser: Parser, name: str) -> None:
         "inputs", nargs="*", metavar="IN", help=f"modules (.ll, .bc) that are not optimized{logs}"
     )
     what = "shards" if name == "data" else "model"
-    add("o", dest="output", required=True, metavar="DIR", help=f"the folder of the {what}")
-    add("corpus", default="", metavar="DIR", help="compile the programs of a corpus, at their own levels")
-    add("program", action="append", default=[], metavar="NAME", help="only this program; may be repeated")
-    add("split", default="", metavar="FILE.toml", help="parts of programs by name; others are left out")
-    passes = "textual pipeline (the module's level, else default<Oz>)"
-    add("passes", default="", metavar="PIPELINE", help=passes)
-    add("deadline", type=SECONDS, default=600.0, metavar="SECONDS", help="for one module (600)")
+    add("o", dest="output", required=True, metavar="DIR", help=f"the output: a folder for the {what}")
+    parser.shared("corpus", "compile them at their own levels", default="")
+    parser.shared("program")
+    parser.shared("split", "by name; other programs are left out", default="")
+    parser.shared("passes", "the module's level, else default<Oz>", default="")
+    parser.shared("timeout", "for one module (600)", type=SECONDS, default=600.0)
     if name == "native-size":
         add("dimension", type=count_of("dimension"), default=32, metavar="N", help="of the vocabulary (32)")
         add("trees", type=count_of("trees"), default=200, metavar="N", help="of the model behind it (200)")
-        add("seed", type=int, default=0, metavar="N", help="of training (0)")
+        parser.shared("seed", "of training (0)", type=int, default=0)
         return
     add("part", default="train", metavar="PART", help="train, validation or test, without --split (train)")
-    add("point", default="inline", metavar="POINT", help="the decision point (inline)")
+    parser.shared("point", "inline unless given", default="inline")
     teacher = "a runner; {program} stands for the program's name; may be repeated (default)"
     add("teacher", action="append", default=[], metavar="SPEC", help=teacher)
     flips = "flip the teacher's inlining decisions in N compilations of every program (--corpus)"
     add("flips", type=count_of("flips"), default=0, metavar="N", help=flips)
-    add("seconds", type=SECONDS, default=1e6, metavar="S", help="with --flips, the time for a program")
-    root = "with --flips, links may read files below DIR, not only of the corpus"
-    add("root", default="", metavar="DIR", help=root)
-    reward = f"what the best teacher makes smallest: {', '.join(REWARDS)} (native-size)"
-    add("reward", default="native-size", metavar="REWARD", help=reward)
-    at = "another pipeline, such as vectorizer-start=advised-unroll; may be repeated"
-    add("at", action="append", default=[], metavar="PLACE=PIPELINE", help=at)
+    parser.shared("budget", "with --flips, for a program", type=SECONDS, default=1e6)
+    parser.shared("root", "with --flips", default="")
+    reward = f"the best teacher's is smallest: {', '.join(REWARDS)} (native-size)"
+    parser.shared("reward", reward, default="native-size")
+    at = "run a pipeline at one of LLVM's extension points; may be repeated"
+    add("at", action="append", default=[], metavar="POINT=PIPELINE", help=at)
 
 
 def _places(texts: Sequence[str]) -> dict[str, str]:
@@ -159,6 +168,6 @@ def _places(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         place, equals, pipeline = text.partition("=")
         if not equals or not place or not pipeline:
-            raise UsageError(f"train data: --at: expected PLACE=PIPELINE, got {text!r}")
+            raise UsageError(f"train data: --at: expected POINT=PIPELINE, got {text!r}")
         places[place] = pipeline
     return places

@@ -120,37 +120,41 @@ def make_parser() -> Parser:
         metavar="IN",
         help="a .ll or .bc file, not yet optimized, or a kernel: a .mlir file",
     )
-    add("corpus", default="", metavar="DIR", help="search the programs of a corpus, by their linked size")
-    add("root", default="", metavar="DIR", help="links may read files below DIR, not only of the corpus")
+    parser.shared("corpus", "search them by their linked size", default="")
+    parser.shared("root", default="")
     add("function", default="", metavar="NAME", help="of a kernel in MLIR: the function (the only one)")
     threads = "of a kernel in MLIR: the threads of parallel loops, by OpenMP (1)"
     add("threads", type=count_of("threads"), default=1, metavar="N", help=threads)
-    add("program", action="append", default=[], metavar="NAME", help="only this program; may be repeated")
-    pipeline = "textual pipeline (default<Oz>; a program's own level)"
-    add("passes", default="", metavar="PIPELINE", help=pipeline)
-    add("lto", action="store_true", help="search the module of a program's full link-time optimization")
+    parser.shared("program")
+    parser.shared("passes", "default<Oz>, or a program's own level, unless given", default="")
+    parser.shared("lto", "search the module of a program's full link-time optimization")
     add("size", action="store_true", help="make what is loaded small, which is the default")
     reward = (
-        f"what to make small: {', '.join(NAMES)}, a sum such as 0.8*allocated+0.2*mca, or the time of a run, "
+        f"{', '.join(NAMES)}, a sum such as 0.8*allocated+0.2*mca, or the time of a run, "
         f"'{RUN}: {{}} ARGUMENTS'; {RUN} for the program's recorded runs"
     )
-    add("reward", default=SIZE, metavar="REWARD", help=reward)
+    parser.shared("reward", reward, default=SIZE)
     unseen = "time the result of --reward=run with other inputs, too, which the search does not see"
     add("unseen", action="append", default=[], metavar="COMMAND", help=unseen)
     levers = f"what to search, among {', '.join((*LEVERS, *MORE_LEVERS))} ({','.join(LEVERS)})"
     add("search", default=",".join(LEVERS), metavar="WHAT,...", help=levers)
     add("at-most", action="append", default=[], metavar="NAME:RATIO", help="another reward may grow to RATIO")
-    add("o", dest="output", required=True, metavar="FILE", help="the decision file; a folder for programs")
-    add("result", default="", metavar="FILE", help="write the search as JSON, for `passpilot report`")
-    add("budget", type=SECONDS, default=BUDGET, metavar="SECONDS", help="the time for each module (60)")
+    add(
+        "o",
+        dest="output",
+        required=True,
+        metavar="FILE",
+        help="the output: a decision file; a folder for programs",
+    )
+    parser.shared("result", "the search, for `passpilot report`", default="")
+    parser.shared("budget", "for each module (60)", type=SECONDS, default=BUDGET)
     add("compiles", type=count, default=0, metavar="N", help="compilations of each module, instead of a time")
-    add("jobs", type=count, default=0, metavar="N", help="compilations at once (as many as processors)")
-    engine = "who compiles: this machine, or a Ray cluster"
-    add("engine", choices=("local", "ray"), default="local", help=engine)
-    add("address", default="", metavar="HOST:PORT", help="the Ray cluster, or auto (one on this machine)")
+    parser.shared("jobs", type=count, default=0)
+    parser.shared("engine", choices=("local", "ray"), default="local")
+    parser.shared("address", default="")
     add("update", default="", metavar="FILE", help="start from this decision file; search what has changed")
     order = "of the order in which decisions are tried (0)"
-    add("seed", type=count_of("0 or more"), default=0, metavar="N", help=order)
+    parser.shared("seed", order, type=count_of("0 or more"), default=0)
     with parser.group("ladder"):
         ladder_options(parser)
     parser.traceback_option()

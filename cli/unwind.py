@@ -24,7 +24,7 @@ SHOWN: Final = 20
 class CheckOptions(NamedTuple):
     first: str = argument("A", "an ELF file whose unwind table is right")
     second: str = argument("B", "an ELF file of the same code")
-    at: str = option(
+    stops: str = option(
         choices=("faults", "calls"),
         default="faults",
         help="compare at calls and at instructions that can fault (faults), or at calls alone",
@@ -49,6 +49,7 @@ def make_parser() -> Parser:
         description="Compare the unwind tables of two builds of the same code, at every instruction where\n"
         "the program can stop. The exit code is 1 if they differ.",
         epilog=EPILOG,
+        old_names={"at": "stops"},
     )
     check.add_fields(CheckOptions)
     check.traceback_option()
@@ -56,7 +57,7 @@ def make_parser() -> Parser:
 
 
 def _check(options: CheckOptions) -> int:
-    found = check_unwind(options.first, options.second, at=options.at, fewer_entries=options.fewer_entries)
+    found = check_unwind(options.first, options.second, at=options.stops, fewer_entries=options.fewer_entries)
     for difference in found.differences[:SHOWN]:
         print(for_terminal(str(difference)))
     if len(found.differences) > SHOWN:

@@ -69,7 +69,7 @@ class ServedFolder:
     def __init__(self, folder: str | None) -> None:
         self._folder = None if folder is None else os.path.realpath(folder)
         if folder is not None and not os.path.isdir(folder):
-            raise InputError(f"--corpus: expected a folder, got {folder}")
+            raise InputError(f"--modules: expected a folder, got {folder}")
 
     def read(self, path: str) -> bytes:
         """Read a file of the folder.
@@ -79,7 +79,7 @@ class ServedFolder:
         """
         if self._folder is None:
             msg = f"path {path!r:.80}: expected the module's bytes, got a path, and the service has no corpus"
-            raise InputError(f"{msg}; start it with --corpus DIR")
+            raise InputError(f"{msg}; start it with --modules DIR")
         try:
             place = os.path.realpath(os.path.join(self._folder, path))
             if os.path.isabs(path) or os.path.commonpath([place, self._folder]) != self._folder:

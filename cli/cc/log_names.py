@@ -46,5 +46,12 @@ def refuse_shared_files(name: str, options: Options, compiler: str, words: Seque
         if count > 1:
             raise InputError(
                 f"{name}: --log: expected a folder for a command with {count} compilations, got {text}, "
-                "which each would write; give --log=FOLDER"
+                "which each would write; give --log=FOLDER/"
             )
+    if (plain := next((text for text in files if "=" not in text), "")) and len(
+        points := options.points()
+    ) > 1:
+        raise InputError(
+            f"{name}: --log: expected POINT=FILE for each of {', '.join(points)}, got {plain}, "
+            "which each would write; give --log=FOLDER/"
+        )

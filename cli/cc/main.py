@@ -106,10 +106,8 @@ def _added(name: str, options: Options, command: Command, compiler: str) -> list
 
 
 def _loading(plugin: str, link: Sequence[str] = ()) -> list[str]:
-    # passpilot's warnings are about advice, not about the program: -Werror is not meant for them.
     return [
         "--start-no-unused-arguments",
-        "-Wno-error=backend-plugin",
         f"-fpass-plugin={plugin}",
         *link,
         "--end-no-unused-arguments",

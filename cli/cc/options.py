@@ -251,13 +251,21 @@ class Options:
         environment |= {FLAGS[name].variable: "1" for name, wanted in flags.items() if wanted}
         return environment
 
+    def points(self) -> list[str]:
+        """The decision points that options name runners for."""
+        advised = (text.partition("=")[0] for text in self._given.get("advise", []))
+        return [*(point for point in HOOKED if point in self._given), *advised]
+
     def logs(self) -> tuple[list[str], list[str]]:
-        """The folders of the logs, and the values POINT=FILE."""
-        points = {*HOOKED, *(text.partition("=")[0] for text in self._given.get("advise", []))}
+        """The folders of the logs, and the files; what does not exist yet is a folder."""
+        points = {*HOOKED, *self.points()}
         folders: list[str] = []
         files: list[str] = []
         for text in self._given.get("log", []):
-            (files if text.partition("=")[0] in points else folders).append(text)
+            is_file = text.partition("=")[0] in points or (
+                text[-1] != "/" and os.path.lexists(text) and not os.path.isdir(text)
+            )
+            (files if is_file else folders).append(text)
         return folders, files
 
     def make_folder(self, name: str, path: str) -> None:

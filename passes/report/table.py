@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.json_and_toml import read_json
+from passpilot.runners.plurals import size_change
 
 if TYPE_CHECKING:
     from passpilot.passes.report.allocation import CostRow, Side
@@ -68,11 +69,11 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _cells(name: str, advised: Side, default: Side, cycles: bool) -> list[str]:
-    change = 100 * (advised["cost"] / default["cost"] - 1) if default["cost"] else None
+    change = size_change(advised["cost"] / default["cost"], 1) if default["cost"] else "-"
     counts = [f"{_count(advised, kinds)} ({_count(default, kinds)})" for kinds in KINDS.values()]
     measured = [_number(side.get("cycles")) for side in (advised, default)] if cycles else []
     costs = [_number(advised["cost"]), _number(default["cost"])]
-    return [for_terminal(name), *costs, "-" if change is None else f"{change:+.1f} %", *counts, *measured]
+    return [for_terminal(name), *costs, change, *counts, *measured]
 
 
 def _number(value: float | None) -> str:

@@ -79,7 +79,7 @@ def advised(folder: Path, spec: str) -> Iterator[list[str]]:
     yield [ours, "cc", f"--record={folder}/recording", "-Oz", "main.c", "once.c", "-o", "program"]
     yield [ours, "corpus", "extract", "--recording=recording", "-o", "corpus"]
     outputs = ("-o", "eval.json", "--markdown=eval.md", "--html=eval.html")
-    yield [ours, "eval", "--corpus=corpus", "--baselines=-Oz", f"--policy={spec}", "--rounds=0", *outputs]
+    yield [ours, "eval", "--corpus=corpus", "--baselines=-Oz", f"--contender={spec}", "--rounds=0", *outputs]
     yield [ours, "log", "show", "opt.log"]
     yield [ours, "report", "opt.log", "eval.json", "-o", "page.html"]
 

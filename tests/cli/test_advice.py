@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,7 @@ from passpilot.cli.main import main
 from passpilot.cli.outputs import check_outputs
 from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import Error, PasspilotWarning, UsageError
+from tests.command import passpilot, program
 
 POLICY: Final = """\
 from pathlib import Path
@@ -229,3 +231,21 @@ def test_what_is_no_error_of_ours(
     else:
         with pytest.raises(ZeroDivisionError):
             main(["log"])
+
+
+def test_a_log_may_be_a_folder_in_every_command(tmp_path: Path) -> None:
+    """A slash or what exists says so; each input has files of its own."""
+    for name in ("a.ll", "b.ll"):
+        (tmp_path / name).write_text(program(2))
+    (tmp_path / "there").mkdir()
+    opt = ("opt", "-O2", "--inline=const:0", "-o", "x.bc")
+    for name in ("a.ll", "b.ll"):
+        assert passpilot(*opt, name, "--log=new/", cwd=tmp_path).code == 0
+    assert passpilot(*opt, "a.ll", "--log", "inline=there", cwd=tmp_path).code == 0
+    llc = ("llc", "a.ll", "--evict=const:32", "--priority=default", "--log=there/", "-o", "a.s")
+    assert passpilot(*llc, cwd=tmp_path).code == 0
+    names = {folder: sorted(os.listdir(tmp_path / folder)) for folder in ("new", "there")}
+    assert [name.partition("-")[0] for name in names["new"]] == ["a.ll", "b.ll"]
+    assert [name.rsplit("-", 1)[1] for name in names["there"]] == ["evict.log", "inline.log", "priority.log"]
+    shown = passpilot("log", "show", "new", cwd=tmp_path)
+    assert b"all logs of inlining_decision" in shown.out

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Final
 
 import pytest
@@ -26,17 +27,17 @@ def rows_of(made: Comparison) -> list[list[str]]:
     text = table_text(made)
     assert text.endswith("\n")
     assert all(line == line.rstrip() for line in text.splitlines())
-    return [line.split() for line in text.partition("\n\n")[2].splitlines()[1:]]
+    return [re.split(r"  +", line.strip()) for line in text.partition("\n\n")[2].splitlines()[1:]]
 
 
 def test_figures_have_signs_and_thousands() -> None:
     rows = rows_of(comparison(Compared("a.bc", X86, (LLVM, OTHER))))
     assert rows[:2] == [
         ["a.bc", "LLVM", "20,000", "9,000", "30,000", "8,000", "3,000", "2,000", "100.0%", "0.250"],
-        ["1", "15,000", "-25.00%", "8,000", "29,000", "7,000", "4,000", "1,500", "33.3%", "1.500"],
+        ["1", "15,000", "25.00% smaller", "8,000", "29,000", "7,000", "4,000", "1,500", "33.3%", "1.500"],
     ]
     worse = rows_of(comparison(Compared("a.bc", X86, (OTHER, LLVM))))
-    assert worse[1][2] == "+33.33%"
+    assert worse[1][2] == "33.33% larger"
 
 
 @pytest.mark.parametrize("name", ["a.bc", "a-long-name.bc"])
@@ -60,7 +61,7 @@ def test_the_total_is_of_all_modules_and_compared_as_a_whole() -> None:
     made = comparison(Compared("a.bc", X86, (LLVM, OTHER)), Compared("b.bc", X86, (OTHER, OTHER)))
     assert rows_of(made)[-2:] == [
         ["total", "LLVM", "35,000", "17,000", "59,000", "15,000", "7,000", "3,500", "71.4%", "1.750"],
-        ["1", "30,000", "-14.29%", "16,000", "58,000", "14,000", "8,000", "3,000", "33.3%", "3.000"],
+        ["1", "30,000", "14.29% smaller", "16,000", "58,000", "14,000", "8,000", "3,000", "33.3%", "3.000"],
     ]
 
 

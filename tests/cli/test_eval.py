@@ -34,7 +34,9 @@ def small(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def evaluated(small: Path, *arguments: str, code: int = 0) -> Done:
     """The command's end."""
-    done = passpilot("eval", f"--corpus={small}", "-o", "r.json", "--rounds=0", *arguments, cwd=small.parent)
+    done = passpilot(
+        "eval", f"--corpus={small}", "-o", "r.json", "--force", "--rounds=0", *arguments, cwd=small.parent
+    )
     assert done.code == code, done.err
     return done
 
@@ -42,7 +44,7 @@ def evaluated(small: Path, *arguments: str, code: int = 0) -> Done:
 def test_sizes_decisions_and_outputs(small: Path) -> None:
     policy = small.parent / "policy.py"
     policy.write_text("def decide(obs):\n    return False\n")
-    arguments = [f"--policy=python:{policy}:decide", "--policy=-O2 default", "--policy=best-of:2"]
+    arguments = [f"--contender=python:{policy}:decide", "--contender=-O2 default", "--contender=best-of:2"]
     done = evaluated(small, *arguments, "--markdown=r.md", "--html=r.html", "--rounds=3")
     assert done.err == ""
     made = result(small.parent / "r.json")
@@ -67,7 +69,7 @@ def test_sizes_decisions_and_outputs(small: Path) -> None:
 
 
 def test_the_shells_variables_are_not_part_of_a_policy(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flags = ("--baselines=-Oz", "--policy=priority=default", "--no-runs", "--no-cache")
+    flags = ("--baselines=-Oz", "--contender=priority=default", "--no-runs", "--no-cache")
     evaluated(small, *flags)
     before = result(small.parent / "r.json")["programs"]
     for name, value in (("INLINE", "const:0"), ("POLICY", "@none"), ("LOG", "none/logs"), ("STATS", "1")):
@@ -113,7 +115,7 @@ def test_a_policy_that_breaks_the_program_is_told_from_the_reference(small: Path
 
 def test_what_fails_is_one_line_and_the_rest_goes_on(small: Path) -> None:
     (small / "count/work.c.bc").write_bytes(b"BC\xc0\xdenonsense")
-    done = evaluated(small, "--baselines=-Oz", "--policy=decisions:{program}.decisions", code=1)
+    done = evaluated(small, "--baselines=-Oz", "--contender=decisions:{program}.decisions", code=1)
     lines = done.err.splitlines()
     assert len(lines) == 3, done.err
     assert "count, -Oz: count/work.c: expected an object, got error:" in lines[0]
@@ -138,7 +140,7 @@ def test_a_driver_that_hangs(small: Path) -> None:
     source.write_text('__attribute__((constructor)) static void forever(void) { for (;;) __asm__(""); }')
     stock.run("clang", "-c", source, "-o", loop)
     change(small, "count", foreign=[str(loop)])
-    done = evaluated(small, "--baselines=-Oz", "--run-deadline=0.5", "--rounds=4", code=1)
+    done = evaluated(small, "--baselines=-Oz", "--run-timeout=0.5", "--rounds=4", code=1)
     assert "count, -Oz: run: expected an end within 0.5 s, got none" in done.err
     assert result(small.parent / "r.json")["programs"][1]["results"]["-Oz"]["run"]["pairs"] == 4
 
@@ -241,14 +243,14 @@ def test_a_corpus_without_programs_is_measured_by_units(small: Path) -> None:
     ("arguments", "message", "code"),
     [
         (["--baselines=-O7"], "expected levels such as -Oz or -Oz+outline, got '-O7'", 2),
-        (["--policy=-Oz"], "expected different policies, got '-Oz' twice", 1),
-        (["--policy="], "expected a runner, a decision file or a level", 2),
-        (["--policy=best-of:x"], "expected best-of:N, got 'best-of:x'", 2),
-        (["--policy=decisions:none"], "expected a file, got 'none', which is none", 1),
-        (["--policy=const:0 --wrong"], "expected options of passpilot cc, got '--wrong'", 2),
+        (["--contender=-Oz"], "expected different policies, got '-Oz' twice", 1),
+        (["--contender="], "expected a runner, a decision file or a level", 2),
+        (["--contender=best-of:x"], "expected best-of:N, got 'best-of:x'", 2),
+        (["--contender=decisions:none"], "expected a file, got 'none', which is none", 1),
+        (["--contender=const:0 --wrong"], "expected options of passpilot cc, got '--wrong'", 2),
         (["--program=none"], "expected programs among count, shout, got 'none'", 1),
         (["--resume"], "--resume has no effect without -o RESULT.json", 2),
-        (["--deadline=0"], "expected a number of seconds above 0", 2),
+        (["--timeout=0"], "expected a number of seconds above 0", 2),
         (["-o", "none/r.json"], "none/r.json: expected a file to write, got: No such file", 1),
     ],
 )
@@ -264,7 +266,7 @@ def test_a_corpus_that_is_none(tmp_path: Path) -> None:
 def test_real_programs(tmp_path: Path) -> None:
     """The best of two variants is never larger, and all programs do what they should."""
     assert export(tmp_path / "corpus", ["lua", "re2", "libyaml"], "Oz") == []
-    arguments = ["--policy=best-of:2", "--rounds=3", "--html=r.html", "-o", "r.json"]
+    arguments = ["--contender=best-of:2", "--rounds=3", "--html=r.html", "-o", "r.json"]
     done = passpilot("eval", "--corpus=corpus", *arguments, cwd=tmp_path, timeout=3600)
     assert (done.code, done.err) == (0, "")
     made = result(tmp_path / "r.json")

@@ -64,9 +64,12 @@ SLIPS: Final = {
         "write --report=-filetype=obj if it is the value",
     ),
     "opt in.ll -o -S": (2, "opt: -o: expected OUT, got the option -S; write -o=-S if it is the value"),
-    "opt in.ll --log --stats": (2, "opt: --log: expected FILE, got the option --stats; "),
+    "opt in.ll --log --stats": (2, "opt: --log: expected FILE|FOLDER/, got the option --stats; "),
     "attach --inline --stats -- opt-22": (2, "attach: --inline: expected RUNNER, got the option --stats; "),
-    "serve --pipe --once const:1": (2, "serve: argument --pipe/-pipe: expected one argument"),
+    "serve --pipe --once const:1": (
+        2,
+        "serve: --pipe: expected BASE, got the option --once; write --pipe=--once",
+    ),
 }
 
 
@@ -128,7 +131,7 @@ def test_help_shows_options_as_people_type_them_and_the_advice_first() -> None:
     for option in (
         "  -o OUT ",
         "  -S ",
-        "  -O2 ",
+        "  -O0, -O1, -O2, -O3, -Os, -Oz\n",
         "  -f ",
         "  --inline=RUNNER",
         "  --help, -h",

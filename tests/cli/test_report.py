@@ -43,12 +43,12 @@ def test_the_table(tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "")
     assert done.out.decode().splitlines() == [
         r"module in\x1b.bc, x86_64-pc-linux-gnu",
-        "function   cost  default   change  spills  reloads  copies",
-        "worse     30000    20000  +50.0 %  10 (0)    0 (0)   0 (0)",
-        "same         12       12   +0.0 %   3 (3)    4 (4)   4 (4)",
-        "free          0        0        -   0 (0)    0 (0)   0 (0)",
-        "----------------------------------------------------------",
-        "total     30012    20012  +50.0 %  13 (3)    4 (4)   4 (4)",
+        "function   cost  default        change  spills  reloads  copies",
+        "worse     30000    20000  50.0% larger  10 (0)    0 (0)   0 (0)",
+        "same         12       12      the same   3 (3)    4 (4)   4 (4)",
+        "free          0        0             -   0 (0)    0 (0)   0 (0)",
+        "---------------------------------------------------------------",
+        "total     30012    20012  50.0% larger  13 (3)    4 (4)   4 (4)",
         "cost: spills, reloads and copies per call by block frequency, with the weights of LLVM's "
         "RegAllocScore;",
         "lower is better. Instructions are counted once each: advised, and in brackets LLVM's default.",

@@ -81,13 +81,13 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "code", "text"),
     [
-        ((), 2, "the following arguments are required"),
+        ((), 2, "expected --grpc, got none"),
         (("--grpc=nowhere",), 2, "expected HOST:PORT, got 'nowhere'"),
         (("--grpc=0", "--timeout=0"), 2, "-timeout: expected a number of seconds above 0, got '0'"),
         (("--grpc=0", "--timeout=nan"), 2, "-timeout: expected a number of seconds above 0, got 'nan'"),
         (("--grpc=0", "--compile-timeout=-1"), 2, "-compile-timeout: expected"),
         (("--grpc=0", "--episodes=0"), 2, "-episodes: expected a number of episodes, 1 or more, got '0'"),
-        (("--grpc=0", "--corpus=absent"), 1, "--corpus: expected a folder, got absent"),
+        (("--grpc=0", "--modules=absent"), 1, "--modules: expected a folder, got absent"),
         (("--grpc=0", "--load=absent.py"), 1, "file absent.py: expected a Python file that can be read"),
         (("--grpc=0", "--load=bad.py"), 1, "bad.py:1: expected Python that runs, got ZeroDivisionError"),
         (("--grpc=0", "--load=exits.py"), 1, "exits.py:1: expected Python that runs, got SystemExit: 3"),

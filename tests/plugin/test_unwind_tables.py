@@ -407,7 +407,7 @@ def test_the_command_compares_what_follows_code_without_a_table(tmp_path: Path) 
     for mode in ("full", "none"):
         done = command("cc", f"--unwind={mode}", "-Oz", "-c", "a.c", "-o", f"{mode}.o", cwd=tmp_path)
         assert (done.code, done.err) == (0, "")
-    done = command("unwind", "check", "full.o", "none.o", "--at=calls", cwd=tmp_path)
+    done = command("unwind", "check", "full.o", "none.o", "--stops=calls", cwd=tmp_path)
     assert (done.code, done.err) == (1, "")
     *_, counts, sizes = done.out.decode().splitlines()
     assert " 1 calls and 0 other instructions that can fault: 1 differences" in counts

@@ -56,7 +56,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     os.mkfifo(corpus / "fifo.ll")
     (corpus / "huge.ll").touch()
     os.truncate(corpus / "huge.ll", 1 << 40)
-    with served(folder, f"--corpus={corpus}") as running:
+    with served(folder, f"--modules={corpus}") as running:
         yield running
 
 

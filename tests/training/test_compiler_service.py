@@ -41,7 +41,7 @@ def decide(obs):
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("service")
     clang(MANY_CALLS, folder / "calls.bc")
-    with served(folder, f"--corpus={folder}") as running:
+    with served(folder, f"--modules={folder}") as running:
         yield running
 
 

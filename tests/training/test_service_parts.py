@@ -77,9 +77,9 @@ def test_a_file_may_be_as_large_as_a_message(served: ServedFolder, monkeypatch: 
 
 
 def test_a_service_without_a_folder() -> None:
-    with pytest.raises(InputError, match="the service has no corpus; start it with --corpus DIR"):
+    with pytest.raises(InputError, match="the service has no corpus; start it with --modules DIR"):
         ServedFolder(None).read("a")
-    with pytest.raises(InputError, match="--corpus: expected a folder, got /none"):
+    with pytest.raises(InputError, match="--modules: expected a folder, got /none"):
         ServedFolder("/none")
 
 

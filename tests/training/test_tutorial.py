@@ -52,7 +52,7 @@ def test_a_policy_for_lua_takes_less_than_fifteen_minutes(tmp_path: Path) -> Non
     done(
         "eval",
         "--corpus=corpus",
-        f"--policy=onnx:{tmp_path}/model/model.onnx",
+        f"--contender=onnx:{tmp_path}/model/model.onnx",
         "--baselines=-Oz",
         "--rounds=0",
         "-o",

@@ -194,7 +194,7 @@ def _expanded(command: CompileCommand, roots: Sequence[str]) -> list[str]:
     def permitted(path: str) -> bool:
         if os.path.exists(path) and not _is_inside(path, roots):
             place = os.path.dirname(os.path.realpath(path))
-            msg = f"expected response files below {roots[0]}, got {path}; give --root={place} to permit it"
+            msg = f"expected response files below {roots[0]}, got {path}; give --base={place} to permit it"
             raise CompilationError(msg)
         return os.path.isfile(path)
 

@@ -96,13 +96,13 @@ def gather_decisions(
     point: str = "inline",
     teacher: Sequence[str] = (),
     flips: int = 0,
-    seconds: float = 1e6,
+    budget: float = 1e6,
     root: str = "",
     reward: str = "native-size",
     passes: str = "",
     at: Mapping[str, str] | None = None,
     load: Sequence[str] = (),
-    deadline: float = 600.0,
+    timeout: float = 600.0,
     engine: str = "local",
     address: str = "",
     jobs: int = 0,
@@ -133,13 +133,13 @@ def gather_decisions(
         source = Corpus.read(corpus, root)
         step.total = len(program or programs_of(source))
         with machines(engine, address, jobs, load) as where:
-            settings = FlipSettings(flips, seconds, teacher=teachers[0], deadline=deadline, machines=where)
+            settings = FlipSettings(flips, budget, teacher=teachers[0], deadline=timeout, machines=where)
             collected = collect_flips(source, program, settings, output, parts, rest, step)
     else:
         modules = chosen_modules(inputs, corpus, program, passes)
         step.total = len(modules)
         with machines(engine, address, jobs, load) as where:
-            teaching = Teaching(point, teachers, at or {}, reward, deadline=deadline, machines=where)
+            teaching = Teaching(point, teachers, at or {}, reward, deadline=timeout, machines=where)
             collected = collect(modules, teaching, output, parts, rest, step)
     write_description(output, collected, command, () if logs else teachers)
     return collected

@@ -6,6 +6,7 @@ from __future__ import annotations
 from html import escape
 from typing import Final
 
+from passpilot.runners.plurals import size_change
 from passpilot.training.ladder.ladder import LadderResult, LadderRow, size_ratio
 from passpilot.training.ladder.tables import step_ratio, verdict
 
@@ -29,11 +30,11 @@ def waterfall_picture(result: LadderResult) -> str:
     before, whole = start, size_ratio(end, start)
     for place, row in enumerate(result.taken, 1):
         size = row.on_top.of(result.reward) if row.on_top else before
-        colour, text = PAID if row.group else FREE, f"{size_ratio(size, before) - 1:+.1%}  {row.loses}"
+        colour, text = PAID if row.group else FREE, f"{size_change(size_ratio(size, before), 1)}  {row.loses}"
         lines += _row(place, row.lever, size_ratio(size, start), size_ratio(before, start), colour, text)
         before = size
     place = len(result.taken) + 1
-    lines += _row(place, "all of these", whole, whole, REST, f"{end:,} bytes, {whole - 1:+.1%}")
+    lines += _row(place, "all of these", whole, whole, REST, f"{end:,} bytes, {size_change(whole, 1)}")
     for row in result.waiting:
         place += 1
         lines += _waiting(place, row, whole, step_ratio(row, result.taken, result.reward))
@@ -87,5 +88,5 @@ def _waiting(place: int, row: LadderRow, end: float, ratio: float) -> list[str]:
     return [
         _text(LEFT - 10, y + 15, row.lever, f'text-anchor="end" fill="{SOFT}"'),
         _box(right - took, y, max(took, 1), "none", _DASHED),
-        _text(right + 8, y + 15, f"{ratio - 1:+.1%} with {verdict(row)}", f'fill="{SOFT}"'),
+        _text(right + 8, y + 15, f"{size_change(ratio, 1)} with {verdict(row)}", f'fill="{SOFT}"'),
     ]

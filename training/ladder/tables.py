@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from passpilot.plugin.failures import for_terminal
+from passpilot.runners.plurals import size_change
 from passpilot.training.evaluation.tables import aligned, escaped, table
 from passpilot.training.ladder.ladder import SIZES, LadderResult, LadderRow, LadderSizes, size_ratio
 
@@ -64,7 +65,7 @@ def waterfall(result: LadderResult, width: int = 48) -> list[str]:
     lines, before = [["as it is", f"{start:,}", "", "█" * width]], start
     for name, size in steps(result):
         lines.append(
-            [name, f"{size:,}", f"{size_ratio(size, start) - 1:+.1%}", _bar(size, before, start, width)]
+            [name, f"{size:,}", size_change(size_ratio(size, start), 1), _bar(size, before, start, width)]
         )
         before = size
     cells = aligned([line[:3] for line in lines])

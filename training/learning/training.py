@@ -21,6 +21,7 @@ from passpilot.features.point import Point
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import make_folder, write_file
 from passpilot.plugin.json_and_toml import check_typed_dict
+from passpilot.runners.plurals import size_change
 from passpilot.training.data.matrix import Examples
 from passpilot.training.learning.card import CARD
 from passpilot.training.learning.checkpoint import Checkpoint
@@ -83,8 +84,8 @@ class TrainedModel:
         lines += [f"{part:10} {agreement.text()}" for part, agreement in self.parts.items()]
         for part, reward in self.rewards.items():
             start = self.others.get("at the start", {})
-            more = f", {start[part]:+.3%} at the start" if part in start else ""
-            lines.append(f"{part:10} {self.measure} {reward:+.3%} against LLVM{more}")
+            more = f", {size_change(1 - start[part], 3)} at the start" if part in start else ""
+            lines.append(f"{part:10} {self.measure} {size_change(1 - reward, 3)} than LLVM's{more}")
         return "\n".join(lines)
 
 

@@ -38,7 +38,7 @@ def fit_native_size(
     trees: int = 200,
     seed: int = 0,
     load: Sequence[str] = (),
-    deadline: float = 600.0,
+    timeout: float = 600.0,
     engine: str = "local",
     address: str = "",
     jobs: int = 0,
@@ -70,7 +70,7 @@ def fit_native_size(
     step.total = sum(module.program in parts for module in modules)
     with machines(engine, address, jobs, load) as where:
         settings = FitSettings(dimension, trees, seed=seed)
-        training = NativeSizeTraining(modules, parts, settings, where, deadline)
+        training = NativeSizeTraining(modules, parts, settings, where, timeout)
         training.run(output, command, step)
     return training
 

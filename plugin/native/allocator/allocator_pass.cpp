@@ -3,6 +3,7 @@
 #include "allocator_pass.h"
 
 #include "../llvm/compat.h"
+#include "../llvm/tool.h"
 #include "function_allocator.h"
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
@@ -24,7 +25,6 @@
 #include "llvm/CodeGen/TargetPassConfig.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/CodeGen/VirtRegMap.h"
-#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Function.h"
 #include "llvm/Target/RegisterTargetPassConfigCallback.h"
 
@@ -137,8 +137,7 @@ void AdvisedAllocator::warn(const MachineFunction &MF) {
       ": expected a register for every live range, got none for one; LLVM's "
       "greedy allocator takes the function (" +
       std::to_string(LeftToGreedy) + " so far)";
-  MF.getFunction().getContext().diagnose(
-      DiagnosticInfoGeneric(Text, DS_Warning));
+  passpilot::warn(MF.getFunction().getContext(), Text);
 }
 
 FunctionPass *createAdvisedAllocator() { return new AdvisedAllocator; }

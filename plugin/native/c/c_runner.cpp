@@ -193,7 +193,7 @@ void passpilot_runner::warn(const std::string &Text) const {
   if (Options.warn)
     Options.warn(Options.warn_data, shown(Text).c_str());
   else
-    std::fprintf(stderr, "passpilot: warning: %s\n", shown(Text).c_str());
+    printWarning(Text);
 }
 
 void passpilot_runner::warn(const Messages &Report) const {

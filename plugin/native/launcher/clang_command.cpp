@@ -314,8 +314,8 @@ void becomeClang(bool cxx, const std::vector<string> &given,
     only(!work.links);
     setenv("PASSPILOT_UNIT", unit(arguments).c_str(), 1);
     words.insert(words.end(),
-                 {"--start-no-unused-arguments", "-Wno-error=backend-plugin",
-                  "-fpass-plugin=" + plugin, "--end-no-unused-arguments"});
+                 {"--start-no-unused-arguments", "-fpass-plugin=" + plugin,
+                  "--end-no-unused-arguments"});
   }
   words.insert(words.end(), arguments.begin(), arguments.end());
   options.toEnvironment();

@@ -2,6 +2,11 @@
 
 #include "tool.h"
 
+#include "../runtime/text.h"
+
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/LLVMContext.h>
+
 namespace passpilot {
 
 static bool Foreign = false;
@@ -9,5 +14,12 @@ static bool Foreign = false;
 void enterForeignTool() { Foreign = true; }
 
 bool inForeignTool() { return Foreign; }
+
+void warn(llvm::LLVMContext &C, const std::string &Text) {
+  if (Foreign)
+    printWarning(Text);
+  else
+    C.diagnose(llvm::DiagnosticInfoGeneric(Text, llvm::DS_Warning));
+}
 
 } // namespace passpilot

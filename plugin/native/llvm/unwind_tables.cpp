@@ -4,10 +4,10 @@
 
 #include "shared_entries.h"
 #include "table_writer.h"
+#include "tool.h"
 
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/TargetPassConfig.h"
-#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/EHPersonalities.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCAsmInfo.h"
@@ -115,12 +115,12 @@ private:
   /// Warns who has set the option; policies set it for all targets.
   bool warn(MachineFunction &MF) {
     if (Wanted.getPosition() && !std::exchange(Warned, true))
-      MF.getFunction().getContext().diagnose(DiagnosticInfoGeneric(
+      passpilot::warn(
+          MF.getFunction().getContext(),
           "unwind tables: expected an ELF target of X86, AArch64, RISC-V or "
           "ARM with .eh_frame, got " +
               MF.getTarget().getTargetTriple().str() +
-              ": its tables stay as they are",
-          DS_Warning));
+              ": its tables stay as they are");
     return false;
   }
 };

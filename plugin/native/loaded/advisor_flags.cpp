@@ -2,6 +2,8 @@
 
 #include "advisor_flags.h"
 
+#include "llvm/Support/FileSystem.h"
+
 using namespace llvm;
 
 namespace passpilot {
@@ -9,14 +11,21 @@ namespace passpilot {
 AdvisorFlags::AdvisorFlags()
     : Advise("advise", "POINT=RUNNER",
              "Ask RUNNER at a decision point of any pass"),
-      Log("log", "FILE",
-          "Write every decision to a log; POINT=FILE for each of two "
-          "advisors, a folder for a log per module"),
+      Log("log", "FILE|FOLDER/",
+          "Write every decision to a log: FILE, or files in FOLDER; "
+          "POINT=FILE for each of two advisors"),
       OnError("on-error", "fail|default", "What a failing runner does"),
       Timeout("timeout", "SECONDS",
-              "How long to wait for another process (10)"),
+              "How long to wait: for another process (10)"),
       Stats("passpilot-stats", cl::desc("Print what the advisors did"),
             cl::cat(optionCategory())) {}
+
+bool isLogFolder(StringRef Path) {
+  if (Path.ends_with("/"))
+    (void)sys::fs::create_directories(
+        Path); // the log's file says what is wrong
+  return sys::fs::is_directory(Path);
+}
 
 Error expectPairs(const Option &O, const char *Value) {
   for (const std::string &Text : O.values())

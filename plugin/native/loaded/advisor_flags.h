@@ -22,6 +22,9 @@ struct AdvisorFlags {
   llvm::Error read(AdvisorOptions &O) const;
 };
 
+/// Whether logs go into a folder, which a slash at its end makes.
+bool isLogFolder(llvm::StringRef Path);
+
 /// The error about a value of \p O that is not POINT=\p Value.
 llvm::Error expectPairs(const Option &O, const char *Value);
 /// The error about an option that no advisor reads; \p Point has one of its

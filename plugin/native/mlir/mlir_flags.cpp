@@ -6,6 +6,10 @@
 #include "../loaded/refusal.h"
 #include "inline_point.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/xxhash.h"
+
 using namespace llvm;
 
 namespace passpilot {
@@ -49,6 +53,14 @@ std::vector<Advised> named() {
   return Points;
 }
 
+/// The log's path in a folder; the same command gives the same path.
+std::string logIn(const std::string &Folder, const std::string &Point) {
+  const auto Command = MemoryBuffer::getFileAsStream("/proc/self/cmdline");
+  const StringRef Words = Command ? (*Command)->getBuffer() : "";
+  return Folder + "/mlir-" + utohexstr(xxh3_64bits(Words), /*LowerCase=*/true) +
+         "-" + Point + ".log";
+}
+
 /// Gives each log to its point.
 bool addLogs(std::vector<Advised> &Points, Messages &Report) {
   for (const std::string &Text : Common.Log.values()) {
@@ -58,6 +70,11 @@ bool addLogs(std::vector<Advised> &Points, Messages &Report) {
     for (Advised &P : Points)
       if (P.Point == Name && !File.empty())
         Owner = &P, Path = File.str();
+    if (!Owner && isLogFolder(Text)) {
+      for (Advised &P : Points)
+        P.Options.Log = logIn(Text, P.Point);
+      continue;
+    }
     if (!Owner)
       return refused("--passpilot-log: expected POINT=FILE with the point of "
                      "an advisor, got '" +
@@ -67,7 +84,7 @@ bool addLogs(std::vector<Advised> &Points, Messages &Report) {
       return refused("--passpilot-log: expected one log for the point " +
                          Owner->Point + ", got two",
                      Report);
-    Owner->Options.Log = Path;
+    Owner->Options.Log = isLogFolder(Path) ? logIn(Path, Owner->Point) : Path;
   }
   return true;
 }

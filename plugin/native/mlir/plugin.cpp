@@ -74,9 +74,8 @@ void watchPipeline() {
 /// Says at the end of the process that no pass has used the flags.
 void warnOfUnused() {
   if (advises() && !compilationBegun())
-    llvm::WithColor::warning() << "passpilot: the flags that begin with "
-                                  "--passpilot advise nothing: the pipeline "
-                                  "has no pass that asks\n";
+    printWarning("the flags that begin with --passpilot advise nothing: the "
+                 "pipeline has no pass that asks");
 }
 
 llvm::cl::list<std::string>

@@ -47,6 +47,11 @@ static size_t tokenSize(std::string_view Text) {
   return Text.find_last_not_of(":;,") + 1;
 }
 
+void printWarning(std::string_view Text) {
+  const std::string Line = "passpilot: warning: " + shown(Text) + "\n";
+  std::fwrite(Line.data(), 1, Line.size(), stderr);
+}
+
 std::string shown(std::string_view Text) {
   constexpr std::string_view Key = "token=";
   std::string Safe;

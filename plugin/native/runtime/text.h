@@ -24,6 +24,8 @@ inline std::string_view take(std::string_view &Text, char Mark) {
 /// \p Text for people: without the tokens of runner specs, and with escapes for
 /// characters that a terminal could obey. Lines remain lines.
 std::string shown(std::string_view Text);
+/// Prints a warning to stderr, in one write and whatever the tool hides.
+void printWarning(std::string_view Text);
 
 /// The number that \p Text is; nothing if it is none. \p Base is of integers.
 template <typename T>

@@ -208,9 +208,9 @@ std::string logOf(StringRef Point, const Module &M) {
     if (!isPoint(Name))
       Path = Text;
     else if (Name == Point)
-      return File;
+      return isLogFolder(File) ? logIn(File, Point, M) : File;
   }
-  return sys::fs::is_directory(Path) ? logIn(Path, Point, M) : Path;
+  return isLogFolder(Path) ? logIn(Path, Point, M) : Path;
 }
 
 /// Reads the option that limits the runners of a point.

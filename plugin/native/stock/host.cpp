@@ -58,10 +58,6 @@ Loaded libraries() {
   return L;
 }
 
-DiagnosticSeverity severityOf(const Message &M) {
-  return M.isError() ? DS_Error : M.Kind == "warning" ? DS_Warning : DS_Remark;
-}
-
 } // namespace
 
 void checkTool(bool Strict) {
@@ -160,7 +156,11 @@ void tell(LLVMContext &C, const Module *Of, const Messages &Report) {
       std::lock_guard<std::mutex> Lock(FailedMutex);
       FailedModules.insert(Of);
     }
-    C.diagnose(DiagnosticInfoGeneric(shown(M.Text), severityOf(M)));
+    if (M.Kind == "warning")
+      printWarning(M.Text);
+    else
+      C.diagnose(DiagnosticInfoGeneric(shown(M.Text),
+                                       M.isError() ? DS_Error : DS_Remark));
   }
 }
 

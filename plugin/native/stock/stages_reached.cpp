@@ -3,9 +3,9 @@
 #include "stages_reached.h"
 
 #include "../loaded/refusal.h"
+#include "../runtime/text.h"
 #include "flags.h"
 #include "host.h"
-#include "llvm/Support/WithColor.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -38,9 +38,9 @@ void warnOfMissingCode() {
     return;
   for (const HookedPoint *P : pointsOf("emit"))
     if (isClang() ? advisedByFlag(P->Name) : advisedByChoice(P->Name))
-      WithColor::warning() << P->Name
-                           << " advisor: the runner was never asked: this "
-                              "process has generated no code\n";
+      printWarning(P->Name +
+                   std::string(" advisor: the runner was never asked: "
+                               "this process has generated no code"));
 }
 
 void expectCodeGeneration() {

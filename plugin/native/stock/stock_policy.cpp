@@ -5,8 +5,6 @@
 #include "../llvm/option_gate.h"
 #include "../runtime/text.h"
 
-#include "llvm/Support/WithColor.h"
-
 using namespace llvm;
 
 namespace passpilot {
@@ -26,7 +24,7 @@ Error StockPolicy::check() const {
     if (M.isError())
       return createStringError(shown(M.Text));
   for (const Message &M : Report)
-    WithColor::warning() << shown(M.Text) << "\n";
+    printWarning(M.Text);
   if (!Recipe)
     return Error::success();
   std::vector<std::string> All = Recipe->Options;

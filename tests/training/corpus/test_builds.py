@@ -64,7 +64,7 @@ def test_lua_by_its_makefile(tmp_path: Path) -> None:
     program = unpacked("lua", tmp_path / "lua")
     compiler = f"passpilot cc --record={tmp_path}/recording -std=gnu99 -w"
     run("make", "-j2", "lua", f"CC={compiler}", "CFLAGS=-Oz -DLUA_USE_POSIX", cwd=tmp_path / "lua" / "src")
-    corpus = extract(tmp_path, "--recording=recording", "--root=lua")
+    corpus = extract(tmp_path, "--recording=recording", "--base=lua")
     (lua,) = corpus.programs
     assert (lua.objects, lua.foreign, len(lua.libraries)) == (("src/lua.c",), (), 1)
     assert set(lua.modules) == set(corpus.units)

@@ -264,9 +264,12 @@ def test_the_folder_must_be_new_and_appears_whole(here: Path) -> None:
     (top / "corpus").mkdir()
     assert passpilot("corpus", "extract", "--recording=recording", "-o", "corpus", cwd=top).code == 0
     line = refused("corpus", "extract", "--recording=recording", "-o", "corpus", cwd=top)
-    assert "corpus: expected a new folder, got a corpus; remove it, or choose another" in line
+    assert (
+        "corpus extract: -o: expected a new output, got corpus, which exists; give --force to replace it"
+        in line
+    )
     (top / "file").write_text("in the way")
-    assert "file: expected a new folder, got: Not a directory" in refused(
+    assert "expected a new folder, got file: Not a directory" in refused(
         "corpus", "extract", "--recording=recording", "-o", "file", cwd=top
     )
     assert "expected one of --recording, " in refused("corpus", "extract", "-o", "new", cwd=top, code=2)

@@ -104,7 +104,7 @@ def test_the_parts_are_corpora(corpus: Corpus, tmp_path: Path) -> None:
     corpus.write()
     (tmp_path / "f.toml").write_text('[families]\nf = ["p1", "p2", "zz"]\n[parts]\ntest = ["p1"]\n')
     done = passpilot(
-        "corpus", "split", corpus.folder, "-o", "parts", "--file=f.toml", "--seed=3", cwd=tmp_path
+        "corpus", "split", corpus.folder, "-o", "parts", "--split=f.toml", "--seed=3", cwd=tmp_path
     )
     assert done.code == 0
     assert done.err == "passpilot: warning: f.toml: expected programs of the corpus, got zz\n"
@@ -144,7 +144,7 @@ def test_a_wrong_file(corpus: Corpus, tmp_path: Path, text: str | None, said: st
     corpus.write()
     if text is not None:
         (tmp_path / "f.toml").write_text(text)
-    assert said in refused("corpus", "split", corpus.folder, "-o", "parts", "--file=f.toml", cwd=tmp_path)
+    assert said in refused("corpus", "split", corpus.folder, "-o", "parts", "--split=f.toml", cwd=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -168,4 +168,4 @@ def test_a_wrong_command_line(corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "x").touch()
     line = refused("corpus", "split", corpus.folder, "-o", "there", cwd=tmp_path)
-    assert "there: expected a new folder, got one with files in it" in line
+    assert "expected a new folder, got there, which has other files" in line

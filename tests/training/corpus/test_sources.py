@@ -110,7 +110,7 @@ def test_objects_in_a_linkers_parameters(here: Path) -> None:
     corpus = extract(here, "--params=params")
     assert list(corpus.units) == ["build/main.o", "build/libboth.a/twice.o", "build/libboth.a/add.o"]
     (here / "other").mkdir()
-    done = passpilot("corpus", "extract", "--params=../params", "--root=..", "-o", "new", cwd=here / "other")
+    done = passpilot("corpus", "extract", "--params=../params", "--base=..", "-o", "new", cwd=here / "other")
     assert done.code == 0
     assert "parameters, got: No such file" in refused(
         "corpus", "extract", "--params=none", "-o", "n", cwd=here

@@ -82,7 +82,7 @@ def test_the_command_gathers_logs(program: Path, tmp_path: Path) -> None:
     ("arguments", "error"),
     [
         ((), "give modules, logs or --corpus=DIR, one of them"),
-        (("in.bc", "--at=x"), "--at: expected PLACE=PIPELINE"),
+        (("in.bc", "--at=x"), "--at: expected POINT=PIPELINE"),
         (("in.bc", "--part=all"), "expected one of train"),
         (("in.bc", "--point=x"), "expected one of inline"),
         (("in.bc", "--split=none.toml"), "none.toml: expected a TOML file"),

@@ -94,7 +94,7 @@ def test_rows_multiply_to_the_whole_and_say_what_is_lost(climbed: tuple[Path, Do
 
 def test_size_repeats_it_and_takes_only_what_is_allowed(climbed: tuple[Path, Done]) -> None:
     folder, _ = climbed
-    done = passpilot("size", "--ladder", "out/demo", "--json=-", cwd=folder, timeout=600)
+    done = passpilot("size", "--ladder", "out/demo", "--result=-", cwd=folder, timeout=600)
     assert done.code == 0, done.err
     (again,) = json.loads(done.out)
     before = LadderResult.read(str(folder / "out/demo.ladder.json"))
@@ -118,7 +118,7 @@ def test_sizes_of_files(climbed: tuple[Path, Done]) -> None:
         words = ["clang-22", f"--target={name[:-2]}", "-Oz", "-c", "words.c", "-o", name]
         subprocess.run(words, cwd=folder, check=True)
     subprocess.run(["clang++-22", "-Oz", "-c", "main.cpp"], cwd=folder, check=True)
-    done = passpilot("size", *made, "--json=-", cwd=folder)
+    done = passpilot("size", *made, "--result=-", cwd=folder)
     assert done.code == 0, done.err
     files = json.loads(done.out)["files"]
     assert [file["name"] for file in files] == made
@@ -143,7 +143,10 @@ def test_sizes_of_files(climbed: tuple[Path, Done]) -> None:
         (("size", "Makefile"), "Makefile: expected an object of ELF, COFF, Mach-O or wasm, got another file"),
         (("size", "gone"), "gone: expected a file that can be read, got: No such file or directory"),
         (("size", "--reward=text", "demo"), "size: --reward: expected --ladder beside it"),
-        (("size", "--json=-", "--markdown=-", "demo"), "size: --markdown, --json: expected one for standard"),
+        (
+            ("size", "--result=-", "--markdown=-", "demo"),
+            "size: --markdown, --result: expected one for standard",
+        ),
         (("size", "--ladder", "out/other"), "ladder: expected a program of demo, got other"),
         (("size", "--ladder", "--allow=pie", "out"), "--allow: expected some of all, icf, constants,"),
         (

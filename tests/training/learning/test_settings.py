@@ -176,7 +176,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["imitate", "evolve", "ppo", "dqn"])
 def test_a_model_needs_a_folder(name: str) -> None:
-    with pytest.raises(UsageError, match=r"the following arguments are required: .*-o"):
+    with pytest.raises(UsageError, match=r"expected .*-o, got none"):
         main([name, "a.toml"])
 
 

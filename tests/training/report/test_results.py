@@ -49,7 +49,9 @@ def test_units_of_a_search() -> None:
     assert (plain["reward"], plain["units"], plain["sizes"]) == ("", [], {})
     sizes = {"allocated": [200, 100], "text": [100, 75], "file": [300, 150], "compressed": ["x", 1]}
     (sized,) = shown(r={**SEARCH, "sizes": sizes})["tunes"]
-    assert node(f"allSizes({json.dumps(sized)})") == "r: allocated −50.0 %, .text −25.0 %, stripped −50.0 %."
+    assert node(f"allSizes({json.dumps(sized)})") == (
+        "r: allocated 50.0 % smaller, .text 25.0 % smaller, stripped 50.0 % smaller."
+    )
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def test_a_program_that_does_not_link_is_an_error(tmp_path: Path) -> None:
     ("arguments", "code", "told"),
     [
         (("none.bc", "-o", "x"), 1, "none.bc: expected a module to read"),
-        (("none.bc",), 2, "the following arguments are required: "),
+        (("none.bc",), 2, "tune: expected -o, got none"),
         (("none.bc", "-o", "x", "--budget=0"), 2, "expected a number of seconds above 0, got '0'"),
         (
             ("a.bc", "-o", "x", "--search=inlines"),

@@ -12,12 +12,12 @@ const signed = (number) => (number > 0 ? "+" : number < 0 ? "−" : "") + count(
 /** `count` and a noun, which gets an s unless there is one: "3 calls". */
 const things = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 
-/** The change from 1 in percent: 0.94 is "−6.0 %". */
+/** The change from 1 in percent, with the word: 0.94 is "6.0 % smaller". */
 function change(ratio, digits = 1) {
   if (ratio === null || !Number.isFinite(ratio)) return "–";
   const text = Math.abs((ratio - 1) * 100).toFixed(Math.abs(ratio - 1) < 0.01 && digits < 2 ? 2 : digits);
-  const sign = /[1-9]/.test(text) ? (ratio > 1 ? "+" : "−") : "±";
-  return `${sign}${text} %`;
+  const word = /[1-9]/.test(text) ? (ratio > 1 ? " larger" : " smaller") : "";
+  return `${text} %${word}`;
 }
 
 /** A share in percent: 0.912 is "91.2 %". */

@@ -169,7 +169,7 @@ def test_wrong_flags(flags: list[str], told: str, source: Path) -> None:
 def test_flags_that_advise_nothing_are_told(source: Path) -> None:
     done = stock("cse", source, "--passpilot-inline=const:0", cwd=source.parent)
     assert done.code == 0
-    assert "warning: passpilot: the flags that begin with --passpilot advise nothing" in done.err
+    assert "passpilot: warning: the flags that begin with --passpilot advise nothing" in done.err
     done = stock("advised-inline", source.with_name("none.mlir"), cwd=source.parent)
     assert done.code == 1
 

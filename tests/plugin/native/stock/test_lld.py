@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-BUDGET: Final = re.compile(r"ld\.lld: warning: inline advisor: .* had grown over its size budget.*\n")
+BUDGET: Final = re.compile(r"passpilot: warning: inline advisor: .* had grown over its size budget.*\n")
 PROGRAM: Final = programs()["libyaml"]
 INLINE: Final = {"PASSPILOT_INLINE": "random:9", "PASSPILOT_SIZE_BUDGET": "1.5"}
 RANDOM: Final = {**INLINE, "PASSPILOT_EVICT": "random:4"}
