@@ -118,7 +118,7 @@ def test_best_of_has_the_variants_of_cc() -> None:
     ],
 )
 def test_what_is_no_policy(text: str, told: str | None) -> None:
-    expected = f"eval: --policy: {told or 'expected a runner, a decision file or a level'}"
+    expected = f"eval: --contender: {told or 'expected a runner, a decision file or a level'}"
     with pytest.raises(UsageError) as caught:
         competitor(text)
     assert str(caught.value).startswith(expected)
@@ -157,7 +157,14 @@ def test_the_function_measures_what_the_command_measures(
     )
     assert finished == ["count", "shout"]
     assert [count for count, _ in steps] == list(range(1, steps[0][1] + 1))
-    policies = ("--policy=const:0", "--policy=best-of:2", "--baselines=-Oz,-O2", "--rounds=0", "-o", "b.json")
+    policies = (
+        "--contender=const:0",
+        "--contender=best-of:2",
+        "--baselines=-Oz,-O2",
+        "--rounds=0",
+        "-o",
+        "b.json",
+    )
     done = passpilot_command("eval", f"--corpus={small}", *policies, cwd=tmp_path)
     assert done.code == 0, done.err
     first, second = (json.loads((tmp_path / name).read_text()) for name in ("a.json", "b.json"))
@@ -191,10 +198,18 @@ def test_a_result_is_resumed(small: Path, tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("keywords", "error", "told"),
     [
-        ({"policies": ["const:0 --wrong"]}, passpilot.errors.UsageError, "expected options of passpilot cc"),
+        (
+            {"contenders": ["const:0 --wrong"]},
+            passpilot.errors.UsageError,
+            "expected options of passpilot cc",
+        ),
         ({"baselines": ["-O7"]}, passpilot.errors.UsageError, "expected levels such as -Oz"),
         ({"resume": True}, passpilot.errors.UsageError, "--resume has no effect without"),
-        ({"policies": ["-Oz"]}, passpilot.errors.InputError, "expected different policies, got '-Oz' twice"),
+        (
+            {"contenders": ["-Oz"]},
+            passpilot.errors.InputError,
+            "expected different policies, got '-Oz' twice",
+        ),
         ({"program": ["none"]}, passpilot.errors.InputError, "expected programs among count, shout"),
         ({"corpus": "none"}, passpilot.errors.InputError, "corpus_description.json"),
     ],
