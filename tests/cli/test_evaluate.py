@@ -165,7 +165,9 @@ def test_the_function_measures_what_the_command_measures(
         "-o",
         "b.json",
     )
-    done = passpilot_command("eval", f"--corpus={small}", *policies, cwd=tmp_path)
+    done = passpilot_command(
+        "eval", f"--corpus={small}", *contenders, "--rounds=0", "-o", "b.json", cwd=tmp_path
+    )
     assert done.code == 0, done.err
     first, second = (json.loads((tmp_path / name).read_text()) for name in ("a.json", "b.json"))
     figures = ("allocated", "text", "stripped", "xz", "objects", "decisions", "agreed", "output", "errors")
