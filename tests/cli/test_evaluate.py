@@ -157,14 +157,7 @@ def test_the_function_measures_what_the_command_measures(
     )
     assert finished == ["count", "shout"]
     assert [count for count, _ in steps] == list(range(1, steps[0][1] + 1))
-    policies = (
-        "--contender=const:0",
-        "--contender=best-of:2",
-        "--baselines=-Oz,-O2",
-        "--rounds=0",
-        "-o",
-        "b.json",
-    )
+    contenders = ("--contender=const:0", "--contender=best-of:2", "--baselines=-Oz,-O2")
     done = passpilot_command(
         "eval", f"--corpus={small}", *contenders, "--rounds=0", "-o", "b.json", cwd=tmp_path
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from passpilot.cli.mlir_opt import BOOLEANS, _parsed
+from passpilot.cli.mlir_opt import _parsed
 from passpilot.plugin.errors import UsageError
 
 NONE = dict.fromkeys(("before_all", "after_all", "after_change", "after_failure"), False)
@@ -46,7 +46,7 @@ def test_nothing_is_printed_around_passes_unless_a_flag_says_so() -> None:
 )
 def test_verifying_after_each_pass(flags: list[str], verified: bool) -> None:
     options = _parsed(flags)
-    assert BOOLEANS[options.verify_each] is verified
+    assert options.verify_each is verified
     assert options.input == (flags[1] if flags[1:] else "-")
 
 
