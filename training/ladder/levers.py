@@ -139,6 +139,8 @@ def _machine(name: str, rung: str, loses: str, group: str, *options: str) -> Lev
 
 
 _OLD_LOADER: Final = "loaders before glibc 2.36 refuse the program"
+_OUTLINER: Final = ("enable-machine-outliner=always", "enable-linkonceodr-outlining")
+_OUTLINED: Final = "calls of outlined code take time, and compress badly"
 _PROFILERS: Final = "stepping and sampling inside a prologue loses the callers"
 
 LEVERS: Final = (
@@ -236,15 +238,8 @@ LEVERS: Final = (
     _machine(
         "jump-tables-fewer", "jump-tables", "switches compare more", "speed", "optsize-jump-table-density=80"
     ),
-    _machine(
-        "outlining",
-        "outlining",
-        "calls of outlined code take time, and compress badly",
-        "speed",
-        "enable-machine-outliner=always",
-        "enable-linkonceodr-outlining",
-        "outliner-benefit-threshold=8",
-    ),
+    _machine("outlining", "outlining", _OUTLINED, "speed", *_OUTLINER),
+    _machine("outlining-long", "outlining", _OUTLINED, "speed", *_OUTLINER, "outliner-benefit-threshold=8"),
     Lever(
         "oz",
         "policy",

@@ -193,17 +193,17 @@ class ProgramBuild:
         if not unit.arguments:
             raise InputError(f"{unit.name}: expected its arguments in {unit.name}.cmd, got none")
         words = [*for_object(unit.arguments), *levers.compiling]
-        if levers.lto:
-            words = [word for word in words if word != "-emit-obj"]
-            words += [f"-flto={levers.lto}", "-flto-unit", "-emit-llvm-bc"]
-        if levers.passpilot:
-            words.append(f"-fpass-plugin={llvm_plugin()}")
-        decisions = read_regular(levers.decisions) if levers.decisions else b""
         ours = [
             f"{name}={value}"
             for name, value in levers.passpilot.items()
             if name != "unwind" or not levers.lto  # then the link writes the tables
         ]
+        if levers.lto:
+            words = [word for word in words if word != "-emit-obj"]
+            words += [f"-flto={levers.lto}", "-flto-unit", "-emit-llvm-bc"]
+        if ours:
+            words.append(f"-fpass-plugin={llvm_plugin()}")
+        decisions = read_regular(levers.decisions) if levers.decisions else b""
         path = os.path.join(self.scratch, f"{_hash(str(unit.bitcode), *words, *ours, _hash(decisions))}.o")
         with self._lock:
             made = path in self._made

@@ -175,7 +175,6 @@ def test_local_names_leave_what_shared_libraries_must_find(tmp_path: Path, posit
 @pytest.mark.parametrize("allow", ["speed", "outlining"])
 def test_a_lever_that_compresses_badly_must_be_named(build: ProgramBuild, allow: str) -> None:
     lever = next(lever for lever in LEVERS if lever.name == "outlining")
-    lever = replace(lever, machine=lever.machine[:2])  # all that saves one byte
     (row,) = Ladder(build, Allowed.parse([allow]), reward="text", brief=True).run([lever]).rows
     assert row.on_top
     assert row.below
@@ -196,7 +195,7 @@ def test_a_program_without_machine_code_has_ratios(tmp_path: Path) -> None:
     assert result.start.text == result.end.text == 0
     assert "0 text bytes become 0 (1.000)" in ladder_markdown(result)
     assert ladder_text(result).startswith("a.so: .text bytes\n")
-    assert "+0.0%" in waterfall_picture(result)
+    assert "0 bytes, the same" in waterfall_picture(result)
 
 
 def test_what_is_allowed() -> None:
