@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "mlir-opt": ("passpilot.cli.mlir_opt:main", "optimize MLIR, with advisors and passes in Python"),
     "cc": ("passpilot.cli.cc.main:c", f"compile C as clang-{MAJOR} does, with advisors"),
     "c++": ("passpilot.cli.cc.main:cxx", f"compile C++ as clang++-{MAJOR} does, with advisors"),
+    "build": ("passpilot.cli.build:main", "run a build with cc and c++ in place of its compilers"),
     "attach": ("passpilot.cli.attach:main", "run an unmodified compiler and answer its questions"),
     "serve": ("passpilot.cli.serve:main", "serve a runner to compilers in other processes"),
     "aot": ("passpilot.cli.aot:main", "compile an ONNX model to native code"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Shows a spinner or a bar on a terminal if the work takes more than two seconds."""
+"""Shows a spinner or a bar on a terminal if the work takes more than two seconds, or elsewhere lines."""
 
 from __future__ import annotations
 
@@ -13,21 +13,27 @@ DELAY: Final = 2.0
 """Seconds before anything is shown; rich is imported only then."""
 REFRESH: Final = 0.1
 """Seconds between two looks at the number of steps."""
+LINES: Final = 30.0
+"""Seconds between two lines where there is no terminal."""
 
 
 @contextmanager
-def progress(what: str | Callable[[], str], total: int | None = None) -> Iterator[StepCounter]:
+def progress(
+    what: str | Callable[[], str], total: int | None = None, *, lines: bool = False
+) -> Iterator[StepCounter]:
     """Show `what` and the elapsed time while the block runs, if stderr is a terminal.
 
     The block calls what it gets after each of `total` steps, which a bar shows; without a total there is a
-    spinner.
+    spinner. Where there is no terminal, `lines` prints `what` every `LINES` seconds.
     """
     steps = StepCounter(total)
-    if not sys.stderr.isatty():
+    terminal = sys.stderr.isatty()
+    if not (terminal or lines):
         yield steps
         return
     done = threading.Event()
-    thread = threading.Thread(target=_show, args=(what, steps, done), daemon=True)
+    show = _show if terminal else _print
+    thread = threading.Thread(target=show, args=(what, steps, done), daemon=True)
     thread.start()
     try:
         yield steps
@@ -56,6 +62,11 @@ class StepCounter:
 
     def __call__(self) -> None:
         self.count += 1
+
+
+def _print(what: str | Callable[[], str], _: StepCounter, done: threading.Event) -> None:
+    while not done.wait(LINES):
+        print(what if isinstance(what, str) else what(), file=sys.stderr, flush=True)
 
 
 def _show(what: str | Callable[[], str], steps: StepCounter, done: threading.Event) -> None:

@@ -13,10 +13,11 @@ from passpilot.cli.llvm_options import set_llvm_options, split_options
 from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import SECONDS, Parser, count_of
 from passpilot.cli.progress import progress
+from passpilot.cli.tune_text import running, summary
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.files import check_output
-from passpilot.training.tuning.build import LTO, rebuild_line
+from passpilot.training.tuning.build import RECORDING, rebuild_line
 from passpilot.training.tuning.result import TuneResult
 from passpilot.training.tuning.reward import NAMES, RUN, SIZE
 from passpilot.training.tuning.search import LEVERS, MORE_LEVERS
@@ -49,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
     prepare()
     options, llvm = _parsed(argv)
     set_llvm_options("tune", llvm)
-    output, build, table = options["output"], options["build"], options["result"]
+    table = options["result"]
     extra = {name: options.pop(name) for name in ("ladder", "allow", "run")}
     if extra["ladder"] or extra["allow"]:
         _climb(options, extra)
@@ -58,37 +59,48 @@ def main(argv: Sequence[str]) -> int:
     if extra["run"]:
         raise UsageError("tune: --run: expected --ladder beside it")
     if options["modules"]:
-        check_output(output)
-    state = "compiling"
-
-    def show(study: Study, trial: Trial) -> None:
-        nonlocal state
-        if not trial.number and study.engine.kept:
-            count, folder = study.engine.kept, study.engine.folder
-            _say(f"{study.name}: going on with {count} compilations in {folder}")
-        rate = trial.compiles / max(trial.seconds, 0.001)
-        value = study.value_text(study.best_value)
-        state = f"{study.name}: {value}, {trial.compiles} compilations, {rate:.1f} per second"
-
-    def finish(result: TuneResult) -> None:
-        _say(str(result))
-        if result.runs:
-            _say(f"{result.name}: {result.runs}")
-        if build:
-            path = os.path.abspath(f"{output}/{result.name}.decisions")
-            flags = f"{LTO if options['lto'] else ''}--decisions={path}"
-            print(f"build {result.name} with: {rebuild_line(build, flags)}")
-
-    with progress(lambda: state):
-        result = tune(**options, callbacks=[show], done=finish)
+        check_output(options["output"])
+    result = _searched(options)
     if table:
         result.save_table(table)
     return 0
 
 
+def _searched(options: Mapping[str, Any]) -> TuneResult:
+    """Search, and say how far it is and what it has found."""
+    output, build = options["output"], options["build"]
+    studies: list[Study] = []
+
+    def show(study: Study, trial: Trial) -> None:
+        studies[:] = [study]
+        if not trial.number and study.engine.kept:
+            count, folder = study.engine.kept, study.engine.folder
+            _say(f"{study.name}: going on with {count} compilations in {folder}")
+
+    def finish(result: TuneResult) -> None:
+        _say(str(result))
+        if result.runs:
+            _say(f"{result.name}: {result.runs}")
+        _say(summary(result))
+        if build:
+            path = os.path.abspath(f"{output}/{result.name}.decisions")
+            flags = [*["-flto", *result.link] * bool(options["lto"]), f"--decisions={path}"]
+            line = rebuild_line(build, " ".join(flags), os.path.join(output, RECORDING))
+            print(f"build {result.name} with: {line}")
+
+    def state() -> str:
+        if not studies:
+            return "recording the build" if build else "compiling"
+        steps.count = round(100 * studies[0].budget.share)
+        return running(studies[0])
+
+    with progress(state, 100, lines=True) as steps:
+        return tune(**options, callbacks=[show], done=finish)
+
+
 def _climb(options: dict[str, Any], extra: Mapping[str, Any]) -> None:
     """Measure what to switch on in the build, and search decisions on top of it."""
-    fixed = ("modules", "passes", "lto", "at_most", "unseen", "update", "function", "result")
+    fixed = ("modules", "passes", "lto", "keep", "at_most", "unseen", "update", "function", "result")
     if wrong := next((name for name in fixed if options[name]), "threads" * (options["threads"] > 1)):
         got = "a module" if wrong == "modules" else f"--{wrong.replace('_', '-')}"
         raise UsageError(f"tune: --ladder: expected a build or a corpus, and no {got}")
@@ -102,7 +114,7 @@ def _climb(options: dict[str, Any], extra: Mapping[str, Any]) -> None:
 
 
 def _say(text: str) -> None:
-    print(for_terminal(text), file=sys.stderr)
+    print("\n".join(map(for_terminal, text.splitlines())), file=sys.stderr)
 
 
 def make_parser() -> Parser:
@@ -128,6 +140,8 @@ def make_parser() -> Parser:
     parser.shared("program")
     parser.shared("passes", "default<Oz>, or a program's own level, unless given", default="")
     parser.shared("lto", "search the module of a program's full link-time optimization")
+    kept = "the link keeps these functions and variables, such as a table of interrupts"
+    add("keep", action="append", default=[], metavar="SYMBOL,...", help=kept)
     add("size", action="store_true", help="make what is loaded small, which is the default")
     reward = (
         f"{', '.join(NAMES)}, a sum such as 0.8*allocated+0.2*mca, or the time of a run, "
@@ -173,6 +187,7 @@ def _parsed(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
         values.pop(name, None)
     return {
         **values,
+        "keep": [name for names in values["keep"] for name in names.split(",") if name],
         "build": argv[at + 1 :],
         "search": tuple(values["search"].split(",")),
         "seconds": seconds,

@@ -48,13 +48,14 @@ FOR_PARTS: Final = ("-Xclang", "-mllvm", "--config")
 
 
 class Command:
-    """The work that a command line gives clang. `linker` is empty for clang's default.
+    """The work that a command line gives clang. `linker` is empty for clang's default, `level` such as ``z``.
 
     Response files must be expanded.
     """
 
     def __init__(self, arguments: Iterable[str]) -> None:
-        self.linker, self._lto, self._level = "", False, "0"
+        self.linker, self._lto, self.level = "", False, "0"
+        self.has_level = False
         self._stops_before_link = self._no_code = self._unknown_level = self._makes_object = False
         self._prints_commands = False
         self._has_input = self._has_source = False
@@ -91,7 +92,7 @@ class Command:
 
     def _read_level(self, argument: str) -> None:
         if argument.startswith(("-O", "--optimize")) and not argument.startswith("-ObjC"):
-            self._level = argument.removeprefix("--optimize=").removeprefix("-O")
+            self.level, self.has_level = argument.removeprefix("--optimize=").removeprefix("-O"), True
 
     @property
     def generates_code(self) -> bool:
@@ -114,6 +115,11 @@ class Command:
         return self.generates_code and self._makes_object and not self._prints_commands
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether options for parts of clang may set another level."""
+        return self._unknown_level
+
+    @property
     def is_lto(self) -> bool:
         """Whether there is link-time optimization."""
         return self._lto
@@ -126,4 +132,4 @@ class Command:
     @property
     def is_unoptimized(self) -> bool:
         """Whether everything is compiled at -O0, where LLVM asks no advisor."""
-        return self._level == "0" and not (self._unknown_level or self._lto or self.linker_is_lld)
+        return self.level == "0" and not (self._unknown_level or self._lto or self.linker_is_lld)

@@ -14,6 +14,7 @@ import signal
 import sys
 
 from passpilot.cli.cc.clang_arguments import COMPILERS, Command
+from passpilot.cli.cc.level_note import note_level
 from passpilot.cli.cc.options import Options, help_text
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import installed
@@ -29,6 +30,11 @@ INSTALL: Final = f"sudo apt-get install {{}}-{MAJOR}"
 
 def c(argv: Sequence[str]) -> int:
     """Run `passpilot cc`; returns only where it does not become clang."""
+    if len(argv) > 1 and argv[0].startswith("--record=") and not argv[1].startswith("-"):
+        from passpilot.cli.cc.record import run_linker
+
+        if (code := run_linker(argv)) is not None:
+            return code
     return _run("cc", f"clang-{MAJOR}", argv)
 
 
@@ -54,6 +60,7 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
     added = _added(name, options, command, compiler)
     if "-Xlinker" in added:
         _refuse_other_compilers(name, whole)
+    note_level(name, options, command, whole)
     environment = {**os.environ, **options.environment()}
     if (options.best_of > 1 or options.tries > 1) and command.makes_objects and not command.is_unoptimized:
         from passpilot.cli.cc.best_of import choose_policy

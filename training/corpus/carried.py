@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin import _core
 from passpilot.training.corpus.arguments import OUTPUT_FLAGS, OUTPUT_STARTS, OUTPUTS
+from passpilot.training.corpus.recorded.link_command import LINKER
 
 if TYPE_CHECKING:
     from passpilot.training.corpus.layout import CorpusProgram
@@ -134,7 +135,8 @@ class Carried:
         for word in (*program.foreign, *program.arguments):
             if word not in foreign and word not in arguments:
                 self._dropped[word.partition("=")[0]] = None
-        return replace(program, foreign=tuple(foreign), arguments=tuple(arguments))
+        linker = program.linker if LINKER.fullmatch(program.linker) else ""
+        return replace(program, foreign=tuple(foreign), arguments=tuple(arguments), linker=linker)
 
     def problem(self, who: str) -> str:
         """A line about what was left out; empty if nothing was."""

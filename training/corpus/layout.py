@@ -106,7 +106,7 @@ class CorpusProgram:
     Attributes:
         name: its name.
         language: ``c`` or ``c++``.
-        compiler: the command that links it, ``cc`` or ``c++``.
+        compiler: the command that links it, ``cc`` or ``c++``, or ``ld`` for a linker itself.
         objects: the modules that are linked as objects, in order.
         libraries: the modules of static archives, per archive, in order.
         foreign: inputs that are not in the corpus.
@@ -114,6 +114,7 @@ class CorpusProgram:
         runs: commands that exercise it.
         directory: where the link ran; paths in `arguments` may be relative to it.
         refused: why it must not be linked, as it names files outside of the corpus; empty if it does not.
+        linker: the name of the build's linker, such as ``arm-none-eabi-ld``; empty for clang's choice.
     """
 
     name: str
@@ -126,11 +127,12 @@ class CorpusProgram:
     runs: tuple[ProgramRun, ...] = ()
     directory: str = ""
     refused: str = ""
+    linker: str = ""
 
     @property
     def is_library(self) -> bool:
-        """Whether it stands for archives of a build that links nothing: all its functions stay."""
-        return {"-nostdlib", "-Wl,--no-gc-sections"} <= set(self.arguments)
+        """Whether it stands for the archives of a build that links nothing."""
+        return "-nostdlib" in self.arguments and not self.directory
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -340,8 +342,9 @@ def _facts_value(facts: CorpusFacts) -> dict[str, object]:
 def _program_value(program: CorpusProgram) -> dict[str, object]:
     value = asdict(program)
     del value["refused"]
-    if not program.directory:
-        del value["directory"]
+    for name in ("directory", "linker"):
+        if not value[name]:
+            del value[name]
     return value
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import glob
 import itertools
 import os
 import re
@@ -34,6 +35,9 @@ OTHERS: Final = re.compile(
 NAMES: Final = "compilers"
 """The folder of those names; a configured build may keep their paths."""
 
+RECORDING: Final = "recording"
+"""The folder of what a build has compiled and linked; the names of its programs are in a file beside it."""
+
 MAKE: Final = ("make", "gmake")
 
 
@@ -45,7 +49,7 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
     Raises:
         InputError: the build fails, or compiles nothing.
     """
-    folder, recording = os.path.join(output, "corpus"), os.path.abspath(os.path.join(output, "recording"))
+    folder, recording = os.path.join(output, "corpus"), os.path.abspath(os.path.join(output, RECORDING))
     if os.path.exists(folder):
         changed = _changed(recording)
         if not changed:
@@ -57,6 +61,8 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
     except InputError:
         if not os.path.isdir(recording):  # nothing that is of use
             shutil.rmtree(os.path.join(output, NAMES), ignore_errors=True)
+            with suppress(OSError):
+                os.remove(f"{recording}.programs")
             with suppress(OSError):
                 os.rmdir(output)
         raise
@@ -76,16 +82,13 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
 
 def _record(command: Sequence[str], output: str, recording: str) -> None:
     """Run a build, and record what its compilers do."""
-    environment = _environment(output, recording)
-    if not shutil.which(command[0], path=environment["PATH"]):
-        raise InputError(f"tune: expected a command, got {command[0]}, which cannot be run")
-    # The shell has the library, so that the command itself may be a compiler.
-    words = ["/bin/sh", "-c", 'exec "$@"', "sh", *command]
-    done = subprocess.run(words, env=environment, check=False)
-    seen = _names_in(recording + ".programs")
-    if done.returncode:
+    with suppress(OSError):
+        os.remove(recording + ".programs")
+    code = run_build("tune", command, build_environment(os.path.join(output, NAMES), recording))
+    seen = names_in(recording + ".programs")
+    if code:
         raise InputError(
-            f"tune: expected {shlex.join(command)} to succeed, got exit code {done.returncode}; "
+            f"tune: expected {shlex.join(command)} to succeed, got exit code {code}; "
             f"clang compiles it here{_other_compilers(seen)}"
         )
     if not os.path.isdir(recording):
@@ -122,50 +125,66 @@ def _other_compilers(seen: Sequence[str]) -> str:
     return f" but what {', '.join(others)} compiled; configure the build for {target}"
 
 
-def _names_in(path: str) -> list[str]:
+def names_in(path: str) -> list[str]:
     """The names of programs that a build has run, without those of compilers that are replaced."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            names = dict.fromkeys(file.read().splitlines())
-        os.remove(path)
+            names = dict.fromkeys(map(os.path.basename, file.read().splitlines()))
     except FileNotFoundError:
         return []
-    ours = {name for some in COMPILERS.values() for name in some}
-    return [name for name in names if re.sub(r"-[\d.]+$", "", name) not in ours]
+    return [name for name in names if not _driver_of(name)]
 
 
-LTO: Final = "-flto -fuse-ld=lld -Wl,--gc-sections,--icf=safe "
-"""How compilers are called for a decision file of link-time optimization."""
+def rebuild_line(command: Sequence[str], flags: str, recording: str = "") -> str:
+    """The shell command that builds with these arguments for `passpilot cc`, such as ``--decisions=FILE``.
 
-
-def rebuild_line(command: Sequence[str], flags: str) -> str:
-    """The shell command that builds with these arguments for `passpilot cc`, such as ``--decisions=FILE``."""
+    `recording` is the folder of what the build has done, if it was recorded.
+    """
     drivers = {driver: f"passpilot {driver} {flags}" for driver in COMPILERS}
-    name = os.path.basename(command[0])
-    for driver, alike in COMPILERS.items():
-        if re.sub(r"-[\d.]+$", "", name) in alike:
-            return f"{drivers[driver]} {shlex.join(command[1:])}"
+    name, build = os.path.basename(command[0]), shlex.join(command)
+    if name == "cmake" and "--build" in command and "--clean-first" not in command:
+        build += " --clean-first"
+    if driver := _driver_of(name):
+        return f"{drivers[driver]} {shlex.join(command[1:])}"
     variables = [f"CC={shlex.quote(drivers['cc'])}", f"CXX={shlex.quote(drivers['c++'])}"]
-    if name in MAKE:
-        return " ".join([shlex.join(command), *variables])
-    folder = _tree(command)
-    tree, build = shlex.quote(folder), shlex.join(command)
-    if os.path.isdir(os.path.join(folder, "meson-private")):
-        return f"{' '.join(variables)} meson setup --wipe {tree} && {build}"
-    if not (compiler := _configured(folder)):
-        return " ".join([*variables, build])
-    clean = " --clean-first" * (name == "cmake")
+    if name in MAKE and not _names_its_compilers(recording):
+        return " ".join([build, *variables])
+    tree = _tree(command)
+    if os.path.isdir(os.path.join(tree, "meson-private")):
+        return f"{' '.join(variables)} meson setup --wipe {shlex.quote(tree)} && {build}"
     links = "-flto" in flags or "-Wl," in flags  # which launchers do not see
-    if not links and os.path.realpath(compiler) == os.path.realpath(shutil.which(f"clang-{MAJOR}") or ""):
+    if not links and _is_ours(_configured(tree)):
         launchers = (
             f"-DCMAKE_{language}_COMPILER_LAUNCHER={shlex.quote(drivers[driver].replace(' ', ';'))}"
             for language, driver in (("C", "cc"), ("CXX", "c++"))
         )
-        return f"cmake -B {tree} {' '.join(launchers)} && {build}{clean}"
-    # Of another LLVM, CMake's llvm-ar would not read the objects of link-time optimization.
-    tools = (f"-DCMAKE_{tool}={shutil.which(f'llvm-{tool.lower()}-{MAJOR}')} " for tool in ("AR", "RANLIB"))
-    archives = "".join(tools) * ("-flto" in flags)
-    return f"{' '.join(variables)} cmake --fresh -B {tree} {archives}YOUR-OPTIONS && {build}"
+        return f"cmake -B {shlex.quote(tree)} {' '.join(launchers)} && {build}"
+    clean = f"{build} -t clean && " * (name == "ninja")
+    return f"{clean}passpilot build {flags} -- {build}"
+
+
+def _is_ours(compiler: str) -> bool:
+    """Whether a compiler is the one that `passpilot cc` runs."""
+    return bool(compiler) and os.path.realpath(compiler) == os.path.realpath(
+        shutil.which(f"clang-{MAJOR}") or ""
+    )
+
+
+def _names_its_compilers(recording: str) -> bool:
+    """Whether a build calls compilers by paths, or for another target, so that CC might not replace them."""
+    if not os.path.isdir(recording):
+        return False
+    with suppress(OSError), open(f"{recording}.programs", encoding="utf-8", errors="replace") as file:
+        if any("/" in path and _driver_of(path) for path in file.read().splitlines()):
+            return True
+    words = {word for unit in read_recording(recording).units for word in unit.command}
+    return any(word.startswith(("--target=", "-target", "--config=", "--sysroot=")) for word in words)
+
+
+def _driver_of(path: str) -> str:
+    """``cc`` or ``c++`` for a compiler that is replaced; empty for other programs."""
+    name = re.sub(r"-[\d.]+$", "", os.path.basename(path))
+    return next((driver for driver, alike in COMPILERS.items() if name in alike), "")
 
 
 def _tree(command: Sequence[str]) -> str:
@@ -177,19 +196,28 @@ def _tree(command: Sequence[str]) -> str:
 
 
 def _configured(folder: str) -> str:
-    """The C compiler of a tree that CMake has configured, or the one for C++; empty if it is none."""
-    try:
-        with open(os.path.join(folder, "CMakeCache.txt"), encoding="utf-8", errors="replace") as file:
-            found = re.search(r"^CMAKE_C(?:XX)?_COMPILER:\w+=(.+)$", file.read(), re.MULTILINE)
-    except OSError:
-        return ""
-    return found[1].replace("++", "") if found else "none"
+    """The compiler for C of a tree that CMake has configured, or the one for C++; empty if it is none."""
+    for language in ("C", "CXX"):
+        for path in glob.glob(
+            os.path.join(glob.escape(folder), f"CMakeFiles/*/CMake{language}Compiler.cmake")
+        ):
+            with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+                if found := re.search(
+                    rf'^set\(CMAKE_{language}_COMPILER "(.+)"\)', file.read(), re.MULTILINE
+                ):
+                    return found[1].replace("++", "")
+    return ""
 
 
-def _environment(output: str, recording: str) -> Mapping[str, str]:
-    """The environment in which compilers are ours, whatever the build calls them."""
+def build_environment(names: str, recording: str = "", words: Sequence[str] = ()) -> Mapping[str, str]:
+    """The environment in which compilers are ours, whatever a build calls them.
+
+    Args:
+        names: a folder for commands that stand for compilers which are not installed.
+        recording: the folder that gets what they compile and link; empty for none.
+        words: more arguments for compilers.
+    """
     passpilot = os.path.join(os.path.dirname(sys.executable), "passpilot")
-    names = os.path.abspath(os.path.join(output, NAMES))
     make_folder(names)
     for tool, alike in COMPILERS.items():
         for name in alike:
@@ -198,10 +226,24 @@ def _environment(output: str, recording: str) -> Mapping[str, str]:
             write_file(path, text)
             os.chmod(path, 0o755)
     preloaded = filter(None, (installed("libpasspilot_preload.so"), os.environ.get("LD_PRELOAD")))
-    return {
+    environment = {
         **os.environ,
-        "PATH": os.pathsep.join([*os.get_exec_path(), names]),
+        "PATH": os.pathsep.join([*os.get_exec_path(), os.path.abspath(names)]),
         "LD_PRELOAD": ":".join(preloaded),
-        "PASSPILOT_RECORDER": passpilot,
-        "PASSPILOT_RECORDING": recording,
+        "PASSPILOT_COMPILER": passpilot,
+        "PASSPILOT_WORDS": "".join(f"{word}\n" for word in words),
     }
+    return {**environment, "PASSPILOT_RECORDING": recording} if recording else environment
+
+
+def run_build(who: str, command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run a build in an environment of `build_environment`; its exit code.
+
+    Raises:
+        InputError: it cannot be started.
+    """
+    if not shutil.which(command[0], path=environment["PATH"]):
+        raise InputError(f"{who}: expected a command, got {command[0]}, which cannot be run")
+    # The shell has the library, so that the command itself may be a compiler.
+    words = ["/bin/sh", "-c", 'exec "$@"', "sh", *command]
+    return subprocess.run(words, env=environment, check=False).returncode

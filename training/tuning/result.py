@@ -44,6 +44,7 @@ class TuneResult:
         sizes: those of `SIZE_HEADS` with LLVM's own decisions, and with `decisions`.
         runs: for a search for speed, what the runs at the end have shown.
         programs: the results of several modules or programs one by one; empty for one.
+        link: the flags with which the program is linked, and which the build's own link does not have.
     """
 
     name: str
@@ -60,6 +61,7 @@ class TuneResult:
     programs: Sequence[TuneResult] = ()
     _change: str = ""
     _note: str = ""
+    link: Sequence[str] = ()
 
     @classmethod
     def of(cls, study: Study, reward: RewardText, size: SizeOf, note: str = "") -> TuneResult:
@@ -232,6 +234,7 @@ def result_table(study: Study, reward: RewardText) -> dict[str, object]:
         "text": study.best.total,
         "compilations": study.compiles,
         "seconds": round(study.seconds, 2),
+        "brought": study.brought,
         "curve": [[compiles, round(seconds, 3), size] for compiles, seconds, size in study.curve],
         "functions": {
             side: {name: size for name, size in sizes.functions.items() if size}

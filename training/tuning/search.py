@@ -100,7 +100,8 @@ class Search(Study):
             phases = [("inline", self._begin_with_known), ("inline", self._rounds)]
         for lever, phase in phases:
             if lever in self.levers:
-                phase()
+                with self.credited("unwind" if phase == self._tables else lever):
+                    phase()
 
     # --- The steps -----------------------------------------------------------------------------------------
 

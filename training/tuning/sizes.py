@@ -25,6 +25,8 @@ DEADLINE: Final = 120.0
 _MAP_LINE: Final = re.compile(r" *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ (\S| {8}\S| {16}\S)(.*)")
 """A line of lld's map: addresses, size, alignment; an output section, an input section or a symbol."""
 
+_MAP_HEAD: Final = re.compile(r" +VMA +LMA +Size Align Out ")
+
 ALLOCATED: Final = "allocated"
 CODE: Final = "text"
 """Names of `FILE_SIZES`. Functions count with all that they bring along, but for `CODE`."""
@@ -108,13 +110,16 @@ def estimated_sizes(units: Sequence[Compiled]) -> Sizes:
     return summed(rows, objects)
 
 
-def run_compiler(words: Sequence[str], folder: str | None, what: str) -> None:
-    """Run a compiler or linker in a folder; errors say that `what` was expected.
+def run_compiler(
+    words: Sequence[str], folder: str | None, what: str, commands: Commands | None = None
+) -> None:
+    """Run a compiler or linker in a folder, perhaps among `commands`; errors say that `what` was expected.
 
     Raises:
         CompilationError: it cannot be started, fails, or does not end in time.
     """
-    Commands().run(words, DEADLINE, directory=folder).check(f"tune: expected {what}", DEADLINE)
+    done = (commands or Commands()).run(words, DEADLINE, directory=folder)
+    done.check(f"tune: expected {what}", DEADLINE)
 
 
 @dataclass
@@ -124,10 +129,12 @@ class LinkedSizes:
     Attributes:
         command: the linker's driver and its arguments in order; a number stands for that object.
         folder: the directory to link in.
+        linker: the arguments that choose the linker.
     """
 
     command: Sequence[str | int]
     folder: str
+    linker: Sequence[str] = ("-fuse-ld=lld",)
     _scratch: str = field(init=False)
     _written: dict[int, bytes] = field(init=False, default_factory=dict)
     _last: tuple[list[bytes], bytes, str] = field(init=False, default=([], b"", ""))
@@ -149,7 +156,7 @@ class LinkedSizes:
         return self._read_map(total, map_, objects, _parts_of(image, kind), kind)
 
     def _linked(self, units: Sequence[Compiled]) -> tuple[bytes, str]:
-        """The program without symbols, and lld's map; an empty map for files that are not ELF."""
+        """The program without symbols, and lld's map; empty for files that are not ELF, and other linkers."""
         image, map_ = os.path.join(self._scratch, "image"), os.path.join(self._scratch, "map")
         is_elf = all(unit.code.startswith(b"\x7fELF") for unit in units)
         self.link(units, image, "-Wl,-s", *[f"-Wl,-Map={map_},--no-demangle"] * is_elf)
@@ -158,7 +165,8 @@ class LinkedSizes:
         if not is_elf:
             return data, ""
         with open(map_, encoding="utf-8", errors="surrogateescape") as lines:
-            return data, lines.read()
+            text = lines.read()
+        return data, text * bool(_MAP_HEAD.match(text))
 
     def link(self, units: Sequence[Compiled], image: str, *more: str) -> None:
         """Link the program to a file.
@@ -175,7 +183,7 @@ class LinkedSizes:
             os.path.join(self._scratch, f"{word}.o") if isinstance(word, int) else word
             for word in self.command
         ]
-        run_compiler([*words, "-fuse-ld=lld", *more, "-o", image], self.folder, "the program to link")
+        run_compiler([*words, *self.linker, *more, "-o", image], self.folder, "the program to link")
 
     def _read_map(
         self, total: int, text: str, objects: Sequence[bytes], parts_of: Mapping[str, bool], kind: str

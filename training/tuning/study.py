@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -63,6 +63,11 @@ class Budget:
         return time.monotonic() - self._began + self.saved
 
     @property
+    def share(self) -> float:
+        """The part that is spent, from 0 to 1."""
+        return min(1.0, max(self.spent / self.compiles, self.elapsed / self.seconds))
+
+    @property
     def remains(self) -> bool:
         """Whether there is something left to spend."""
         return not self.stopped and self.spent < self.compiles and self.elapsed < self.seconds
@@ -111,6 +116,7 @@ class Study:
         best: the smallest one.
         seconds: the time, when `run` has ended.
         interrupted: whether Ctrl-C ended it.
+        brought: by what was searched, how much smaller it has made the program.
     """
 
     units: Sequence[Unit]
@@ -125,6 +131,7 @@ class Study:
     best: Outcome = field(init=False)
     seconds: float = field(init=False, default=0.0)
     interrupted: bool = field(init=False, default=False)
+    brought: dict[str, float] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._visible = [unit.visible for unit in self.units]
@@ -248,6 +255,16 @@ class Study:
         self.best = outcome
         self._note()
         return True
+
+    @contextmanager
+    def credited(self, lever: str) -> Iterator[None]:
+        """Credit a lever with what the block gains."""
+        before = self.best.total
+        try:
+            yield
+        finally:
+            if gain := before - self.best.total:
+                self.brought[lever] = self.brought.get(lever, 0) + gain
 
     def _note(self) -> None:
         self.curve.append((self.budget.spent, self.budget.elapsed, self.best.total))

@@ -26,7 +26,7 @@ from passpilot.training.tuning.reward import RUN, SIZE, RewardText, run_command
 from passpilot.training.tuning.search import LEVERS, MORE_LEVERS, Search
 from passpilot.training.tuning.speed import SpeedSearch
 from passpilot.training.tuning.study import Budget
-from passpilot.training.tuning.tuned_program import TunedProgram, linked_program, single_module
+from passpilot.training.tuning.tuned_program import TunedProgram, linked_program, single_module, with_kept
 from passpilot.training.tuning.whole_program import merged_program
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def tune(
     root: str = "",
     passes: str = "",
     lto: bool = False,
+    keep: Sequence[str] = (),
     reward: str = SIZE,
     at_most: Sequence[str] = (),
     unseen: Sequence[str] = (),
@@ -66,7 +67,7 @@ def tune(
     callbacks: Sequence[TrialCallback] = (),
     done: Callable[[TuneResult], object] = lambda _: None,
 ) -> TuneResult:
-    """Search what makes programs small, or kernels fast; the keywords are the options of `passpilot tune`.
+    """Search what makes programs small, or kernels fast, by the options of `passpilot tune`; or raise `Error`.
 
     Args:
         modules: a `Module` or path, or several; not yet optimized. A folder is a corpus, ``.mlir`` a kernel.
@@ -76,6 +77,7 @@ def tune(
         root: links may read files below this folder, not only of the corpus.
         passes: the pipeline; ``default<Oz>`` for a module, and the level of a program's units.
         lto: search the module of a program's full link-time optimization.
+        keep: functions and variables that the link of a program keeps though nothing in it uses them.
         reward: a measure, a sum such as ``allocated+0.2*mca``, or the time of a run, ``run: {} ARGUMENTS``.
         at_most: other measures and how much they may grow, such as ``mca:1.01``.
         unseen: commands as in ``run:``, which are timed at the end.
@@ -92,11 +94,8 @@ def tune(
         threads: of a kernel, how many threads its parallel loops may have.
         callbacks: called with a `Study` and a `Trial` after each trial; ``study.stop()`` or Ctrl-C ends it.
         done: called with the result of each module or program as soon as it is there.
-
-    Raises:
-        Error: an argument is wrong, or something cannot be built, compiled or linked.
     """
-    what = (*_sources(modules, corpus, build), build, program, root, passes, lto)
+    what = (*_sources(modules, corpus, build), build, program, root, passes, lto, keep)
     how = (*_checked(reward, at_most, unseen), search, (compiles, seconds), seed, update, tuple(options))
     return _TuneRequest(*what, *how, output, function, threads).run((engine, address, jobs), callbacks, done)
 
@@ -139,6 +138,7 @@ class _TuneRequest:
     root: str
     passes: str
     lto: bool
+    keep: Sequence[str]
     reward: RewardText
     unseen: Sequence[ProgramRun]
     search: Sequence[str]
@@ -157,6 +157,8 @@ class _TuneRequest:
         if self.lto and (self.sources or self.passes):
             got = "--passes" if self.passes else "a module"
             raise UsageError(f"--lto: expected programs, and the pipeline of their level, got {got}")
+        if self.keep and self.sources:
+            raise UsageError("--keep: expected a build or a corpus, got a module")
 
     @property
     def budget(self) -> Budget:
@@ -201,6 +203,7 @@ class _TuneRequest:
                 study.budget = self.budget.times(len(program.units))
                 study.callbacks, study.levers = callbacks, self.search
                 result = TuneResult.of(study.run(), self.reward, program.sizes, program.how)
+                result = replace(result, link=program.link)
             results.append(result)
             if self.output and not self.sources:
                 result.save(os.path.join(self.output, f"{program.name}.decisions"))
@@ -244,10 +247,11 @@ class _TuneRequest:
             if name not in known:
                 raise UsageError(f"tune: expected a program of {', '.join(sorted(known))}, got {name}")
         for name in self.program or known:
+            program = with_kept(corpus, known[name], self.keep)
             if self.lto:
-                yield merged_program(corpus, known[name], self.reward, jobs)
+                yield merged_program(corpus, program, self.reward, jobs)
             else:
-                yield linked_program(corpus, known[name], self.passes, self.reward)
+                yield linked_program(corpus, program, self.passes, self.reward)
 
     def study(self, program: TunedProgram, engine: Engine) -> Search | SpeedSearch:
         """The search for what the reward names."""

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from passpilot.plugin.errors import InputError, UsageError
@@ -34,6 +35,8 @@ class TunedProgram:
     linked: LinkedSizes | None = None
     """Links the program; None for a module of its own."""
     runs: Sequence[ProgramRun] = ()
+    link: Sequence[str] = ()
+    """The flags with which it is linked, and which the build's own link does not have."""
 
 
 def single_module(source: str | os.PathLike[str] | Module, pipeline: str, reward: RewardText) -> TunedProgram:
@@ -84,10 +87,9 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str, reward
             )
         return numbers[name]
 
-    small = small_link(program.arguments)
-    command = [link_driver(program), *link_words(program, small, number)]
-    linked = LinkedSizes(command, program.directory or str(corpus.folder))
-    return linked_units(program, units, linked, reward, small)
+    command = [link_driver(program), *link_words(program, small_link(program.arguments), number)]
+    linked = LinkedSizes(command, program.directory or str(corpus.folder), linker_words(program))
+    return linked_units(program, units, linked, reward)
 
 
 def linked_units(
@@ -95,17 +97,63 @@ def linked_units(
     units: Sequence[Unit],
     linked: LinkedSizes,
     reward: RewardText,
-    small: Sequence[str],
 ) -> TunedProgram:
-    """The units of a program that `linked` links with the flags `small`."""
+    """The units of a program that `linked` links."""
     measure = start_time if reward.run is not None else reward.measure(units, linked)
-    how = f"linked by lld {' '.join(small).replace('-Wl,', '')}".rstrip()
-    return TunedProgram(program.name, how, units, measure, linked, linked, program.runs)
+    small = ",".join(flag[4:] for flag in small_link(program.arguments))
+    lld = ["-fuse-ld=lld"] * ("-fuse-ld=lld" in linked.linker and not is_lld(program.linker))
+    more = [*lld, *[f"-Wl,{small}"] * bool(small)]
+    how = f"linked by lld {small.replace(',', ' ')}".rstrip()
+    if has_own_layout(program.arguments):
+        how = "linked as the build does it"
+    return TunedProgram(program.name, how, units, measure, linked, linked, program.runs, more)
 
 
 def link_driver(program: CorpusProgram) -> str:
     """The compiler that links a program."""
     return f"clang++-{MAJOR}" if program.language == "c++" else f"clang-{MAJOR}"
+
+
+def has_own_layout(arguments: Sequence[str]) -> bool:
+    """Whether a link has a script, or none of the system's start files and libraries, as firmware has it."""
+    return any(
+        word in ("-nostdlib", "-nostartfiles") or word.startswith(("-T", "-Wl,-T", "-Wl,--script"))
+        for word in arguments
+    )
+
+
+def is_lld(linker: str) -> bool:
+    """Whether the name of a linker is one of lld's."""
+    return linker.startswith("ld.lld")
+
+
+def linker_words(program: CorpusProgram) -> Sequence[str]:
+    """The arguments that choose the linker: lld, but the build's own linker for a layout of its own."""
+    if not has_own_layout(program.arguments) or program.is_library or is_lld(program.linker):
+        return ("-fuse-ld=lld",)
+    path = shutil.which(program.linker) if program.linker else None
+    return (f"--ld-path={path}",) if path else ()
+
+
+def with_kept(corpus: Corpus, program: CorpusProgram, symbols: Sequence[str]) -> CorpusProgram:
+    """The program whose link keeps these symbols; in a library, they replace all that others can call.
+
+    Raises:
+        UsageError: no unit of the program defines one of them.
+    """
+    if not symbols:
+        return program
+    defined: set[str] = set()
+    for name in program.modules:
+        module = Module.read(corpus.units[name].bitcode)
+        values = (*module.functions, *module.globals)
+        defined.update(each.name for each in values if not each.is_declaration)
+    if unknown := [symbol for symbol in symbols if symbol not in defined]:
+        known = f"a function or variable of {program.name}"
+        raise UsageError(f"--keep: expected {known}, got {unknown[0]!r}")
+    kept = ["-Wl,--gc-sections" if word == "-Wl,--no-gc-sections" else word for word in program.arguments]
+    arguments = kept if program.is_library else program.arguments
+    return replace(program, arguments=(*arguments, *(f"-Wl,--undefined={symbol}" for symbol in symbols)))
 
 
 _KINDS: Final = {"wasm": "wasm", "darwin": "macho", "macos": "macho", "apple": "macho", "msvc": "coff"}
@@ -131,8 +179,10 @@ def file_kind(arguments: Sequence[str]) -> str:
 def small_link(arguments: Sequence[str]) -> list[str]:
     """The linker's flags that drop what is not used, and fold functions that are the same.
 
-    Those that the build itself names are the build's own.
+    Those that the build itself names are the build's own. A program with a layout of its own gets none.
     """
+    if has_own_layout(arguments):
+        return []
     return [
         f"-Wl,{flag}"
         for part, flag in _SMALL[file_kind(arguments)].items()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final
 
@@ -13,11 +12,14 @@ from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.module import Module
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.layout import Corpus, CorpusProgram, CorpusUnit
+from passpilot.training.corpus.recorded.link_command import LD
+from passpilot.training.timing.commands import CommandPool, Commands
 from passpilot.training.tuning.reward import RewardText
 from passpilot.training.tuning.sizes import LinkedSizes, run_compiler
 from passpilot.training.tuning.tuned_program import (
     TunedProgram,
     file_kind,
+    is_lld,
     link_driver,
     link_words,
     linked_units,
@@ -39,6 +41,9 @@ def merged_program(corpus: Corpus, program: CorpusProgram, reward: RewardText, j
     if program.is_library:
         why = "what of it can be inlined is known where a program is linked"
         raise UsageError(f"--lto: expected a linked program, got {program.name}, a library; {why}")
+    if program.compiler == LD or (program.linker and not is_lld(program.linker)):
+        expected = f"--lto: expected clang -fuse-ld=lld to link {program.name}"
+        raise UsageError(f"{expected}, got {program.linker}, which the build calls")
     units = [corpus.units[name] for name in program.modules]
     levels = {unit.level for unit in units}
     if len(levels) != 1 or "O0" in levels:
@@ -49,8 +54,9 @@ def merged_program(corpus: Corpus, program: CorpusProgram, reward: RewardText, j
     folder = program.directory or str(corpus.folder)
     with tempfile.TemporaryDirectory(prefix="passpilot-lto-") as scratch:
         paths = {unit.name: os.path.join(scratch, f"{number}.o") for number, unit in enumerate(units)}
-        with ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(lambda unit: _prepare(unit, paths[unit.name]), units))
+        commands = Commands()  # which end with the pool's block if it fails, or at Ctrl-C
+        with CommandPool(jobs, commands) as pool:
+            list(pool.map(lambda unit: _prepare(unit, paths[unit.name], commands), units))
         image = os.path.join(scratch, "image")
         words = link_words(program, [], lambda name: paths[name])
         link = [link_driver(program), "-fuse-ld=lld", "-flto", f"-{levels.pop()}", *words]
@@ -66,14 +72,14 @@ def merged_program(corpus: Corpus, program: CorpusProgram, reward: RewardText, j
     small = small_link(program.arguments)
     merged_link = link_words(replace(program, objects=(STAGE,), libraries=()), small, lambda _: 0)
     command: list[str | int] = [link_driver(program), *merged_link]
-    return linked_units(program, [unit], LinkedSizes(command, folder), reward, small)
+    return linked_units(program, [unit], LinkedSizes(command, folder), reward)
 
 
-def _prepare(unit: CorpusUnit, output: str) -> None:
+def _prepare(unit: CorpusUnit, output: str, commands: Commands) -> None:
     """Compile a unit for link-time optimization."""
     position = "-fPIE" if unit.relocation_model == "pic" else "-fno-pie"
     sections = ("-ffunction-sections", "-fdata-sections")
     flags = (f"-{unit.level}", "-flto", position, *sections, "-w", "-c", "-x", "ir")
     target = [f"--target={unit.triple}"] if unit.triple else []
     words = [f"clang-{MAJOR}", *target, *flags, str(unit.bitcode), "-o", output]
-    run_compiler(words, None, f"{unit.name} to compile")
+    run_compiler(words, None, f"{unit.name} to compile", commands)

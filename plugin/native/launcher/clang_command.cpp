@@ -4,12 +4,14 @@
 #include "launcher_tables.h"
 
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -133,6 +135,29 @@ public:
     return !unoptimized && (advised || (points && given_.count("log")));
   }
 
+  /// Python says once that a policy or a decision file meets another level than
+  /// one of size; in the rest of a build, the note of it is new.
+  void checkLevel(string_view level) const {
+    auto policy = given_.find("policy");
+    if ((policy == given_.end() && !given_.count("decisions")) ||
+        level == "s" || level == "z")
+      return;
+    const char *cache = std::getenv("XDG_CACHE_HOME"),
+               *home = std::getenv("HOME");
+    only((cache && *cache) || home);
+    string path = cache && *cache ? cache : string(home) + "/.cache";
+    string name = policy == given_.end() ? "" : policy->second;
+    only(name.find('/') == string::npos);
+    path += "/passpilot/said/" + std::to_string(getsid(0)) + "-" +
+            name.substr(name.empty() ? 0 : 1) + "-O" +
+            string(level.empty() ? "1" : level);
+    struct stat status;
+    constexpr time_t kPause = 600; // PAUSE of cli/cc/level_note.py
+    only(stat(path.c_str(), &status) == 0 &&
+         std::time(nullptr) - status.st_mtime < kPause);
+    utimes(path.c_str(), nullptr);
+  }
+
   void toEnvironment() const {
     for (const OptionRow &row : kOptions)
       if (auto found = given_.find(row.name); found != given_.end())
@@ -222,7 +247,6 @@ struct Work {
   explicit Work(const std::vector<string> &arguments) {
     bool input = false, noCode = false, noLink = false, unknown = false,
          lto = false, lld = false;
-    string_view level = "0";
     for (size_t i = 0; i < arguments.size(); ++i) {
       string_view argument = arguments[i];
       const bool isInput = !startsWith(argument, "-") || argument == "-";
@@ -261,6 +285,7 @@ struct Work {
   }
 
   bool generatesCode, links, isUnoptimized;
+  string_view level = "0";
 };
 
 /// Whether the first argument is the compiler, as compiler launchers get it.
@@ -309,6 +334,8 @@ void becomeClang(bool cxx, const std::vector<string> &given,
     arguments.erase(arguments.begin());
   }
   Work work(arguments);
+  if (work.generatesCode)
+    options.checkLevel(work.level);
   std::vector<string> words = {clang};
   if (work.generatesCode && options.asks(work.isUnoptimized)) {
     only(!work.links);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// libpasspilot_preload.so: records a build that names its compilers itself.
-// `passpilot tune -- BUILD` loads it into all programs of the build
-// (LD_PRELOAD). Where one of them starts a compiler, `passpilot cc --record`
-// starts in its place, so that no absolute path, launcher or toolchain file
-// escapes; and the names of all programs are noted, to say what has run.
+// libpasspilot_preload.so: advises or records a build that names its compilers
+// itself. `passpilot build` and `passpilot tune -- BUILD` load it into all
+// programs of the build (LD_PRELOAD). Where one of them starts a compiler,
+// `passpilot cc` starts in its place, so that no absolute path, launcher or
+// toolchain file escapes. A recording has linkers, too; and the names of all
+// programs are noted, to say what has run.
 //
 // The functions run in children of vfork and beside other threads, so they
 // take memory from the stack alone. Without the two variables below they do
@@ -28,9 +29,20 @@ namespace {
 
 using Words = char *const *;
 
-/// The command `passpilot`, and the folder of the recording.
-constexpr const char *kCommand = "PASSPILOT_RECORDER";
+/// The command `passpilot`, the folder of a recording, and more words for
+/// compilers, with a newline behind each.
+constexpr const char *kCommand = "PASSPILOT_COMPILER";
 constexpr const char *kFolder = "PASSPILOT_RECORDING";
+constexpr const char *kWords = "PASSPILOT_WORDS";
+
+constexpr const char *kPreload = "LD_PRELOAD";
+
+/// These variables as this program got them, as NAME=VALUE: wrappers such as
+/// `env -i` clear them. Empty where this program is not part of a build.
+struct Kept {
+  static constexpr size_t kSize = 4 * PATH_MAX;
+  char texts[4][kSize];
+} kept;
 
 const char *kLaunchers[] = {"ccache", "sccache", "distcc", "icecc"};
 
@@ -69,6 +81,8 @@ bool isThisMachine(const char *target, size_t length) {
   constexpr char kMachine[] = "x86_64-";
 #elif defined(__aarch64__)
   constexpr char kMachine[] = "aarch64-";
+#elif defined(__riscv) && __riscv_xlen == 64
+  constexpr char kMachine[] = "riscv64-";
 #else
   constexpr char kMachine[] = "-";
 #endif
@@ -79,16 +93,33 @@ bool isThisMachine(const char *target, size_t length) {
          std::strncmp(target + length - kTail, kSystem, kTail) == 0;
 }
 
-Compiler compilerOf(const char *path) {
-  static const char *const c[] = {"cc", "gcc", "clang"};
-  static const char *const cxx[] = {"c++", "g++", "clang++"};
-  const char *name = baseName(path);
+/// The length of a name without a version behind it, as in clang-22.
+size_t withoutVersion(const char *name) {
   size_t length = std::strlen(name);
   size_t version = length;
   while (version && std::strchr("0123456789.", name[version - 1]))
     --version;
-  if (version && name[version - 1] == '-')
-    length = version - 1;
+  return version && name[version - 1] == '-' ? version - 1 : length;
+}
+
+/// Whether a program is a linker that a build may call itself, such as
+/// ld.lld-22 or arm-none-eabi-ld.
+bool isLinker(const char *path) {
+  static const char *const linkers[] = {"ld", "ld.lld", "ld.bfd", "ld.gold"};
+  const char *name = baseName(path);
+  size_t length = withoutVersion(name);
+  size_t start = length;
+  while (start && name[start - 1] != '-')
+    --start;
+  return isOneOf(name + start, length - start, std::begin(linkers),
+                 std::end(linkers));
+}
+
+Compiler compilerOf(const char *path) {
+  static const char *const c[] = {"cc", "gcc", "clang"};
+  static const char *const cxx[] = {"c++", "g++", "clang++"};
+  const char *name = baseName(path);
+  size_t length = withoutVersion(name);
   size_t start = length;
   while (start && name[start - 1] != '-')
     --start;
@@ -157,8 +188,8 @@ void note(const char *folder, const char *program) {
   int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0)
     return;
-  char line[NAME_MAX + 2];
-  int length = std::snprintf(line, sizeof line, "%.255s\n", baseName(program));
+  char line[PATH_MAX + 2];
+  int length = std::snprintf(line, sizeof line, "%.4095s\n", program);
   [[maybe_unused]] ssize_t written = write(file, line, size_t(length));
   close(file);
 }
@@ -183,17 +214,48 @@ size_t count(Words words) {
   return number;
 }
 
+/// The variables with those that were cleared; `place` has room for them and
+/// for the text of `LD_PRELOAD`.
+Words restored(Words variables, char **place, char *text) {
+  size_t used = 0;
+  const char *others = valueOf(variables, kPreload);
+  const char *ours = kept.texts[0] + std::strlen(kPreload) + 1;
+  bool joined = others && !std::strstr(others, ours);
+  for (; variables && *variables; ++variables)
+    if (!joined || std::strncmp(*variables, "LD_PRELOAD=", 11) != 0)
+      place[used++] = *variables;
+  if (joined) {
+    std::sprintf(text, "%s:%s", kept.texts[0], others);
+    place[used++] = text;
+  }
+  for (char *each : kept.texts)
+    if (*each && !(each == kept.texts[0] && others))
+      place[used++] = each;
+  place[used] = nullptr;
+  return place;
+}
+
 /// Calls `run` with the program that is to start in place of this one.
 template <typename Run>
 int start(const char *file, bool search, Words arguments, Words variables,
           Run run) {
+  if (*kept.texts[1] && !valueOf(variables, kCommand)) {
+    const char *others = valueOf(variables, kPreload);
+    size_t length = Kept::kSize + (others ? std::strlen(others) : 0) + 2;
+    variables = restored(
+        variables,
+        static_cast<char **>(alloca((count(variables) + 6) * sizeof(char *))),
+        static_cast<char *>(alloca(length)));
+  }
   const Program given{file, arguments, variables};
   const char *command = valueOf(variables, kCommand);
   const char *folder = valueOf(variables, kFolder);
-  if (!command || !folder || !file || !arguments || !arguments[0])
+  if (!command || !file || !arguments || !arguments[0])
     return run(given, search);
   int before = errno;
-  note(folder, file);
+  if (folder) // as the build names it; make searches PATH itself
+    note(folder,
+         std::strchr(arguments[0], '/') ? arguments[0] : baseName(file));
   size_t skipped = 1;
   const char *name = file;
   if (isLauncher(file) && arguments[1] && compilerOf(arguments[1]).driver)
@@ -206,24 +268,43 @@ int start(const char *file, bool search, Words arguments, Words variables,
     compiler.driver = arguments[skipped++];
   char path[PATH_MAX];
   const char *next = arguments[skipped] ? arguments[skipped] : "";
+  const char *linker = nullptr;
   bool replaced = compiler.driver && std::strncmp(next, "-cc1", 4) != 0;
-  if (replaced && !ours) {
+  if ((replaced && !ours) || (folder && isLinker(file))) {
     const char *found = search || name != file ? searched(name, path) : name;
     replaced = found && isProgram(found) && !isScript(found);
+    if (replaced && !compiler.driver) {
+      compiler.driver = "cc"; // whose first argument may be a linker
+      linker = found;
+    }
   }
   if (!replaced) {
     errno = before;
     return run(given, search);
   }
-  constexpr size_t kAdded = 5; // the command, its name, two options, the end
-  size_t words = count(arguments);
-  auto **made = static_cast<char **>(alloca((words + kAdded) * sizeof(char *)));
+  constexpr size_t kAdded = 5; // the command, its name, two words, the end
+  const char *more = valueOf(variables, kWords);
+  more = more ? more : "";
+  size_t words = count(arguments) + kAdded;
+  for (const char *end = more; (end = std::strchr(end, '\n')); ++end)
+    ++words;
+  auto **made = static_cast<char **>(alloca(words * sizeof(char *)));
   char option[PATH_MAX + 16], target[NAME_MAX + 16];
-  std::snprintf(option, sizeof option, "--record=%s", folder);
   size_t used = 0;
   made[used++] = const_cast<char *>(command);
   made[used++] = const_cast<char *>(compiler.driver);
-  made[used++] = option;
+  if (folder) { // in front, as a linker may follow
+    std::snprintf(option, sizeof option, "--record=%s", folder);
+    made[used++] = option;
+  }
+  if (linker)
+    made[used++] = const_cast<char *>(linker);
+  auto *text = static_cast<char *>(alloca(std::strlen(more) + 1));
+  std::strcpy(text, more);
+  for (char *end; !linker && (end = std::strchr(text, '\n')); text = end + 1) {
+    *end = '\0';
+    made[used++] = text;
+  }
   if (compiler.target) {
     std::snprintf(target, sizeof target, "--target=%.*s", int(compiler.target),
                   baseName(name));
@@ -232,16 +313,16 @@ int start(const char *file, bool search, Words arguments, Words variables,
   while (arguments[skipped])
     made[used++] = arguments[skipped++];
   made[used] = nullptr;
-  // What the recorder starts is not recorded again.
-  auto **kept =
+  // What our compiler starts is not replaced again.
+  auto **passed =
       static_cast<char **>(alloca((count(variables) + 1) * sizeof(char *)));
   size_t length = 0;
   for (Words each = variables; *each; ++each)
     if (std::strncmp(*each, kCommand, std::strlen(kCommand)) != 0)
-      kept[length++] = *each;
-  kept[length] = nullptr;
+      passed[length++] = *each;
+  passed[length] = nullptr;
   errno = before;
-  return run(Program{command, made, kept}, false);
+  return run(Program{command, made, passed}, false);
 }
 
 decltype(execve) *nextExecve;
@@ -249,7 +330,7 @@ decltype(execvpe) *nextExecvpe;
 decltype(posix_spawn) *nextSpawn, *nextSpawnp;
 
 /// Finds the C library's functions while the program has one thread.
-__attribute__((constructor)) void findFunctions() {
+void findFunctions() {
   auto find = [](auto *&function, const char *name) {
     function = reinterpret_cast<std::decay_t<decltype(function)>>(
         dlsym(RTLD_NEXT, name));
@@ -258,6 +339,20 @@ __attribute__((constructor)) void findFunctions() {
   find(nextExecvpe, "execvpe");
   find(nextSpawn, "posix_spawn");
   find(nextSpawnp, "posix_spawnp");
+}
+
+__attribute__((constructor)) void begin() {
+  findFunctions();
+  if (!valueOf(environ, kCommand))
+    return;
+  size_t used = 0;
+  for (const char *name : {kPreload, kCommand, kFolder, kWords}) {
+    const char *value = valueOf(environ, name);
+    if (value && std::snprintf(kept.texts[used], Kept::kSize, "%s=%s", name,
+                               value) >= int(Kept::kSize))
+      *kept.texts[used] = '\0';
+    ++used;
+  }
 }
 
 int execute(const char *file, bool search, Words arguments, Words variables) {

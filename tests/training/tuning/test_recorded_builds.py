@@ -127,6 +127,8 @@ def test_launchers_and_scripts(here: Path) -> None:
     assert units("./gcc -Oz -c a.c", "third") == {"a.c"}
     assert "-DN=0" in str(commands("third")[0]["command"])  # the script's own option
     assert units(f"{PASSPILOT} cc -Oz -c a.c", "fourth") == {"a.c"}
+    cleared = f"env -i LD_PRELOAD=libm.so.6 PATH=/bin:/usr/bin sh -c '{CLANG} -Oz -c a.c; :'"
+    assert units(cleared, "fifth") == {"a.c"}
 
 
 @pytest.mark.parametrize("generator", ["Unix Makefiles", "Ninja"])
@@ -191,8 +193,6 @@ def test_what_has_run_is_said(here: Path) -> None:
         units("./arm-none-eabi-gcc -c a.c")
     with pytest.raises(InputError, match=r"got nothing: it ran sh, true, and none of cc, gcc"):
         units(["/bin/sh", "-c", "/bin/true; exit 0"])
-    with pytest.raises(InputError, match="got nothing: it ran env, and none of"):
-        units("env -i clang-22 -c a.c")
     with pytest.raises(InputError, match=r"^tune: expected a command, got \./none"):
         units("./none")
 

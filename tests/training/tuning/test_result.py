@@ -180,6 +180,7 @@ def test_the_table_of_a_search() -> None:
         "text": 40,
         "compilations": 9,
         "seconds": 2.35,
+        "brought": {},
         "curve": [[1, 0.123, 60], [7, 1.5, 40]],
         "functions": {"before": {"f": 55, "g": 5}, "after": {"f": 40}},
         "units": [

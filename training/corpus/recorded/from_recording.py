@@ -19,6 +19,7 @@ from passpilot.plugin.files import read_regular
 from passpilot.training.corpus.builder import CorpusDraft, UnitDraft
 from passpilot.training.corpus.elf import code_hash
 from passpilot.training.corpus.layout import CorpusProgram, UnitOrigin
+from passpilot.training.corpus.recorded.link_command import LD
 from passpilot.training.corpus.recorded.recording import (
     RecordedItem,
     RecordedLink,
@@ -194,6 +195,7 @@ class _ProgramDraft:
     def named(self, title: str, names: Mapping[RecordedUnit, str]) -> CorpusProgram:
         """The program with the names of its units."""
         languages = {unit.language for unit in self.units}
+        target = [f"--target={_triple(self.units[0])}"] if self.link.driver == LD else []
         return CorpusProgram(
             title,
             "c++" if self.link.driver == "c++" or "c++" in languages else "c",
@@ -201,8 +203,9 @@ class _ProgramDraft:
             tuple(names[unit] for unit in self._objects),
             tuple(tuple(names[unit] for unit in library) for library in self._libraries.values()),
             tuple(dict.fromkeys(self._foreign)),
-            tuple(filter(self._is_needed, self._arguments)),
+            tuple(filter(self._is_needed, [*target, *self._arguments])),
             directory=self.link.directory,
+            linker=self.link.linker,
         )
 
     def _is_needed(self, argument: str) -> bool:
@@ -223,10 +226,13 @@ LIBRARY: Final = (
 WASM_LIBRARY: Final = ("-nostdlib", "-Wl,--no-entry", "-Wl,--allow-undefined", "-Wl,--no-gc-sections")
 
 
+def _triple(unit: RecordedUnit) -> str:
+    return unit.arguments[unit.arguments.index("-triple") + 1]
+
+
 def _library(names: Mapping[RecordedUnit, str]) -> CorpusProgram:
     """What a build has made that links nothing: its objects, for archives."""
-    unit = next(iter(names))
-    triple = unit.arguments[unit.arguments.index("-triple") + 1]
+    triple = _triple(next(iter(names)))
     language = "c++" if any(unit.language == "c++" for unit in names) else "c"
     words = (f"--target={triple}", *(WASM_LIBRARY if triple.startswith("wasm") else LIBRARY))
     objects = tuple(sorted(names.values()))

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`read_link`: the inputs, the output and the other arguments of a link by clang's driver, in order."""
+"""`read_link`: the inputs, the output and the other arguments of a link by clang's driver, in order.
+
+A link by the linker itself becomes one by the driver (`driver_words`).
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -64,6 +68,37 @@ DROPPED_STARTS: Final = ("-Map=", "--Map=", "--dependency-file=", "--thinlto-", 
 DROPPED_WITH_VALUE: Final = ("-Map", "--Map", "--dependency-file")
 """Options of linkers that are dropped: about symbols, the order of inputs, other outputs and LTO."""
 
+LD: Final = "ld"
+"""The driver of a link that the build does by a linker itself."""
+
+LINKER: Final = re.compile(r"([\w.]+-)*ld(\.lld|\.bfd|\.gold)?(-[\d.]+)?")
+"""The names of linkers for ELF, such as ``arm-none-eabi-ld`` and ``ld.lld-22``."""
+
+_DRIVERS: Final = {
+    **dict.fromkeys(("-shared", "--shared", "-Bshareable"), "-shared"),
+    **dict.fromkeys(("-r", "-i", "--relocatable"), "-r"),
+    **dict.fromkeys(("-pie", "--pie", "-pic-executable"), "-pie"),
+    **dict.fromkeys(("-static", "-Bstatic", "-dn", "-non_shared"), "-static"),
+}
+"""Options of linkers that the driver must see, and its names for them."""
+
+_FILES: Final = re.compile(
+    r"(--output|--library(?:-path)?|--script|-[oLlT](?!text|data|bss|rodata|ldata))=?(.*)"
+)
+"""Options of linkers for files and libraries, whose value is attached or the next argument."""
+
+_LINKER_VALUES: Final = frozenset(
+    (
+        *("-e", "-u", "-z", "-m", "-y", "-h", "-R", "-a", "-A", "-b", "-c", "-f", "-F", "-G", "-Y", "-I"),
+        *("--entry", "--undefined", "--defsym", "-defsym", "-soname", "--soname", "-rpath", "--rpath"),
+        *("-rpath-link", "--rpath-link", "-dynamic-linker", "--dynamic-linker", "-init", "-fini"),
+        *("--version-script", "--dynamic-list", "-plugin", "--plugin", "-plugin-opt", "--plugin-opt"),
+        *("-Ttext", "-Tdata", "-Tbss", "--section-start", "--wrap", "--format", "--oformat", "--sysroot"),
+        *("--exclude-libs", "--just-symbols", "--dependency-file", "-Map", "--Map", "--retain-symbols-file"),
+    )
+)
+"""Other options of linkers whose value is the next argument."""
+
 
 @dataclass(frozen=True, slots=True)
 class LinkItem:
@@ -93,6 +128,34 @@ class LinkCommand:
 def read_link(arguments: Sequence[str], directory: str, values: frozenset[str]) -> LinkCommand:
     """Read the arguments of clang's driver; `values` are the options whose value is the next argument."""
     return _Reader(directory, values).read(expanded(arguments, directory))
+
+
+def driver_words(arguments: Iterable[str]) -> list[str]:
+    """The arguments of clang's driver for a link that the linker itself does by these."""
+    words: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        if not argument.startswith("-"):
+            words.append(argument)
+        elif argument in _DRIVERS:
+            words.append(_DRIVERS[argument])
+        elif argument in _LINKER_VALUES:
+            words += ["-Xlinker", argument, "-Xlinker", next(rest, "")]
+        elif found := _FILES.fullmatch(argument):
+            option = {"--output": "-o", "--library": "-l", "--library-path": "-L", "--script": "-T"}
+            words += [option.get(found[1], found[1]), found[2] or next(rest, "")]
+        else:
+            words += ["-Xlinker", argument]
+    position = [] if {"-shared", "-r", "-pie"}.intersection(words) else ["-no-pie"]
+    loads = any("dynamic-linker" in word for word in words)
+    return [*words, "-nostdlib", *position, *["-static"] * (position != [] and not loads)]
+
+
+def linker_of(words: Iterable[str]) -> str:
+    """The name of the linker that arguments of clang's driver choose; empty if they choose none."""
+    names = [word.partition("=")[2] for word in words if word.startswith(("-fuse-ld=", "--ld-path="))]
+    name = os.path.basename(names[-1]) if names else ""
+    return name if LINKER.fullmatch(name) or not name else f"ld.{name}"
 
 
 class _Reader:

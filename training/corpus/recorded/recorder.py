@@ -9,7 +9,7 @@ run in parallel. `recording.py` reads it. A command's file has
      "units": [{"source": "/abs/a.c", "language": "c", "arguments": ["-cc1", ...], "bitcode": "SHA256",
                 "problem": "", "read": ["/abs/a.c", "/abs/a.h"], "output": "/abs/a.o", "sha256": "...",
                 "code_sha256": "..."}],
-     "link": {"output": "/abs/program", "sha256": "", "items": [
+     "link": {"output": "/abs/program", "sha256": "", "linker": "ld.lld", "items": [
         {"kind": "argument", "text": "-pthread"},
         {"kind": "unit", "path": "/abs/a.c"},
         {"kind": "object", "path": "/abs/b.o", "sha256": "...", "code_sha256": "..."},
@@ -17,7 +17,8 @@ run in parallel. `recording.py` reads it. A command's file has
             {"name": "d.o", "sha256": "...", "code_sha256": "..."}]},
         {"kind": "other", "path": "/abs/libe.so"}]}}
 
-The link's `sha256` is that of an output that is an object itself.
+The link's `sha256` is that of an output that is an object itself; its `linker` is empty for clang's choice.
+A driver ``ld`` is the linker, which the build has called itself.
 """
 
 from __future__ import annotations
@@ -37,7 +38,14 @@ from passpilot.plugin.files import make_folder, read_regular, write_file
 from passpilot.training.corpus.archive import is_archive, read_members
 from passpilot.training.corpus.elf import BITCODE, RELOCATABLE, code_hash, elf_type, is_object
 from passpilot.training.corpus.front_end import FrontEnd, FrontEndJob
-from passpilot.training.corpus.recorded.link_command import LinkItem, read_link
+from passpilot.training.corpus.recorded.link_command import (
+    LD,
+    LinkItem,
+    driver_words,
+    linker_of,
+    read_link,
+)
+from passpilot.training.corpus.recorded.response_files import expanded
 
 FORMAT: Final = 1
 
@@ -50,7 +58,7 @@ class BuildCommand:
     """A command that has just succeeded.
 
     Attributes:
-        driver: ``cc`` or ``c++``.
+        driver: ``cc`` or ``c++``, or ``ld`` for a linker.
         words: the command line, without passpilot's options.
         links: whether it links.
         values: the options of clang whose value is the next argument.
@@ -70,7 +78,7 @@ def record_command(folder: str, front_end: FrontEnd, command: BuildCommand) -> N
     """
     directory = front_end.directory
     try:
-        jobs = front_end.jobs(command.words)
+        jobs = front_end.jobs(command.words) if command.driver != LD else []
     except CompilationError:
         jobs = []
     value: dict[str, object] = {
@@ -132,11 +140,14 @@ def _compiled(front_end: FrontEnd, job: FrontEndJob) -> tuple[bytes, list[str]]:
 
 
 def _link(command: BuildCommand, directory: str, sources: set[str]) -> dict[str, object]:
-    link = read_link(command.words[1:], directory, command.values)
+    words = expanded(command.words[1:], directory)
+    if command.driver == LD:
+        words = [f"--ld-path={command.words[0]}", *driver_words(words)]
+    link = read_link(words, directory, command.values)
     items = [_item(item, sources) for item in link.items]
     output = _contents(link.output)
     sha256 = hashlib.sha256(output).hexdigest() if elf_type(output) == RELOCATABLE else ""
-    return {"output": link.output, "sha256": sha256, "items": items}
+    return {"output": link.output, "sha256": sha256, "linker": linker_of(words), "items": items}
 
 
 def _item(item: LinkItem, sources: set[str]) -> dict[str, object]:

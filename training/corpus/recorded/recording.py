@@ -83,6 +83,7 @@ class RecordedLink:
     sha256: str = ""
     """Of the output, if it is an object."""
     items: tuple[RecordedItem, ...] = ()
+    linker: str = ""
     driver: str = ""
     directory: str = ""
     units: tuple[RecordedUnit, ...] = ()

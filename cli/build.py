@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot build`: runs any build with `passpilot cc` in place of its compilers."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from passpilot.cli.cc.options import Options
+from passpilot.plugin.errors import UsageError
+from passpilot.training.tuning.build import build_environment, run_build
+
+HELP: Final = """\
+usage: passpilot build [option ...] [argument of clang ...] -- COMMAND ...
+
+Run a build with `passpilot cc` and `passpilot c++` in place of its compilers, whatever it calls them:
+names, absolute paths, launchers, toolchain files. The options are those of `passpilot cc`; the other
+arguments go in front of those that the build gives to its compilers. Clean the build first.
+
+examples:
+  passpilot build --policy=@oz -- make -j2
+  passpilot build --decisions=tuned/lua.decisions -- ninja
+  passpilot build --record=recording -- npm install"""
+
+FILES: Final = ("--record=", "--log=", "--decisions=")
+"""Options for files, whose paths must hold in all folders of a build."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command; returns the exit code of the build."""
+    at = argv.index("--") if "--" in argv else len(argv)
+    words, command = list(map(_absolute, argv[:at])), argv[at + 1 :]
+    options = Options("build", words)
+    if options.help:
+        print(HELP)
+        return 0
+    if not command:
+        raise UsageError("build: expected -- and the command of a build, such as: passpilot build -- make")
+    if wrong := next((word for word in options.rest if not word.startswith("-")), ""):
+        raise UsageError(f"build: expected options in front of --, got {wrong!r}")
+    recording = options.value("record")
+    with tempfile.TemporaryDirectory(prefix="passpilot-build-") as names:
+        code = run_build("build", command, build_environment(names, recording, words))
+    with suppress(OSError):
+        os.remove(f"{recording}.programs")
+    return code if code >= 0 else 128 - code
+
+
+def _absolute(word: str) -> str:
+    option = next(filter(word.startswith, FILES), "")
+    return f"{option}{os.path.abspath(word.removeprefix(option))}" if option else word

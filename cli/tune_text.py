@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What `passpilot tune` says: a line while it searches, and a summary at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from passpilot.training.ladder.levers import LEVERS
+from passpilot.training.rewards import SIZE_HEADS
+
+if TYPE_CHECKING:
+    from passpilot.training.tuning.result import TuneResult
+    from passpilot.training.tuning.study import Study
+
+BROUGHT: Final = {
+    "unwind": "unwind tables and placement of blocks",
+    "pipeline": "pipelines behind the level",
+    "inline": "inlining decisions",
+    "options": "options of code generation",
+    "size": "size levels of functions",
+    "unroll": "unrolling",
+    "eviction": "register allocation",
+}
+"""What a search can change, for people."""
+
+FUNCTIONS: Final = 10
+
+
+def running(study: Study) -> str:
+    """The state of a search: its start, the best so far, the share of the budget, the time that is left."""
+    start, best, budget = study.curve[0][2], study.best_value, study.budget
+    share, left = budget.share, ""
+    if share and budget.remains:
+        left = f", {_time(budget.elapsed * (1 - share) / share)} left"
+    ratio = f" ({best / start:.3f})" if start else ""
+    return (
+        f"{study.name}: start {study.value_text(start)}, best {study.value_text(best)}{ratio}, "
+        f"{share:.0%} of the budget, {study.compiles} compilations{left}"
+    )
+
+
+def summary(result: TuneResult) -> str:
+    """What a search has found: the sizes, what has brought it, what it costs, and where."""
+    table = cast("Mapping[str, Any]", result.table)
+    return "\n".join(
+        [*_sizes(result), *_brought(table), *_costs(table), *_functions(table), *_effort(result)]
+    )
+
+
+def _time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _sizes(result: TuneResult) -> Iterator[str]:
+    yield f"  {'bytes':<40}{'before':>12}{'after':>12}{'ratio':>8}"
+    for kind, (before, after) in result.sizes.items():
+        yield f"  {SIZE_HEADS[kind]:<40}{before:>12,.0f}{after:>12,.0f}{after / (before or 1):>8.3f}"
+    if result.link:
+        yield f"  linked with {' '.join(result.link)}, which the build does not have: add it to the link"
+
+
+def _brought(table: Mapping[str, Any]) -> Iterator[str]:
+    if table.get("brought"):
+        yield "  what brought it"
+    for lever, gain in sorted(table.get("brought", {}).items(), key=lambda row: -row[1]):
+        yield f"    {BROUGHT.get(lever, lever):<62}{-gain:>+8,.0f}"
+
+
+def _costs(table: Mapping[str, Any]) -> Iterator[str]:
+    """What is lost by the options of units, by the ladder's table, and what decisions need."""
+    used = {option.partition("=")[0] for unit in table.get("units", ()) for option in unit["options"].split()}
+    unwind = {
+        option for unit in table.get("units", ()) for option in unit["options"].split() if "unwind" in option
+    }
+    costs = dict.fromkeys(
+        lever.loses
+        for lever in LEVERS
+        if lever.loses
+        and (
+            unwind.intersection(lever.passpilot)
+            or any(option.partition("=")[0] in used for option in lever.machine)
+        )
+    )
+    yield "  what it costs"
+    for cost in (*costs, "the decision file belongs to the sources: `--update` renews it when they change"):
+        yield f"    {cost}"
+
+
+def _functions(table: Mapping[str, Any]) -> Iterator[str]:
+    sides = table.get("functions", {})
+    before, after = sides.get("before", {}), sides.get("after", {})
+    changes = {name: after.get(name, 0) - before.get(name, 0) for name in {**before, **after}}
+    largest = sorted(filter(changes.get, changes), key=lambda name: (-abs(changes[name]), name))[:FUNCTIONS]
+    if largest:
+        yield "  where: functions that change most, with their tables"
+    for name in largest:
+        sizes = f"{before.get(name, 0):>12,.0f}{after.get(name, 0):>12,.0f}{changes[name]:>+8,.0f}"
+        yield f"    {name:<38.37}{sizes}"
+
+
+def _effort(result: TuneResult) -> Iterator[str]:
+    yield f"  time: {_time(result.seconds)}, {result.compiles} compilations"
