@@ -60,3 +60,11 @@ def test_nothing_off_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch:
     with progress("compiling", 2) as step:
         step()
     assert capsys.readouterr().err == ""
+
+
+def test_lines_off_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LINES", 0.001)
+    shown = ""
+    with progress(lambda: "half of it", 2, lines=True):
+        while "half of it\n" not in shown:  # the test's own deadline ends it otherwise
+            shown += capsys.readouterr().err

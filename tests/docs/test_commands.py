@@ -93,7 +93,9 @@ def parse(words: list[str]) -> None:
     _, command, *rest = words
     if "--help" in rest:
         return
-    if command in ("cc", "c++"):
+    if command == "build":
+        rest = rest[: rest.index("--")]
+    if command in ("cc", "c++", "build"):
         with contextlib.suppress(InputError):  # a file is missing, because nothing runs here
             Options(command, rest)
         return

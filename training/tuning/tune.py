@@ -67,7 +67,7 @@ def tune(
     callbacks: Sequence[TrialCallback] = (),
     done: Callable[[TuneResult], object] = lambda _: None,
 ) -> TuneResult:
-    """Search what makes programs small, or kernels fast, by the options of `passpilot tune`; or raise `Error`.
+    """Search what makes programs small, or kernels fast, by the options of `passpilot tune`; raises `Error`.
 
     Args:
         modules: a `Module` or path, or several; not yet optimized. A folder is a corpus, ``.mlir`` a kernel.

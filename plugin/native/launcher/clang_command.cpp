@@ -139,8 +139,8 @@ public:
   /// one of size; in the rest of a build, the note of it is new.
   void checkLevel(string_view level) const {
     auto policy = given_.find("policy");
-    if ((policy == given_.end() && !given_.count("decisions")) ||
-        level == "s" || level == "z")
+    const bool isDecided = level == "0" && given_.count("decisions");
+    if ((policy == given_.end() && !isDecided) || level == "s" || level == "z")
       return;
     const char *cache = std::getenv("XDG_CACHE_HOME"),
                *home = std::getenv("HOME");
@@ -149,7 +149,7 @@ public:
     string name = policy == given_.end() ? "" : policy->second;
     only(name.find('/') == string::npos);
     path += "/passpilot/said/" + std::to_string(getsid(0)) + "-" +
-            name.substr(name.empty() ? 0 : 1) + "-O" +
+            name.substr(startsWith(name, "@")) + "-O" +
             string(level.empty() ? "1" : level);
     struct stat status;
     constexpr time_t kPause = 600; // PAUSE of cli/cc/level_note.py

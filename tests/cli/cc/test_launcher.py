@@ -164,7 +164,7 @@ def test_random_command_lines(here: Path, prefix: Path, monkeypatch: pytest.Monk
 def test_usual_compilations_need_no_python(
     options: tuple[str, ...], here: Path, prefix: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = ("cc", *options, "-O2", "-c", "a.c", "-o", "a.o")
+    arguments = ("cc", *options, "-Oz", "-c", "a.c", "-o", "a.o")
     words = started(prefix, *arguments)
     assert words[0] == "clang-22"
     assert words == by_python(prefix, monkeypatch, *arguments)

@@ -332,7 +332,8 @@ BOARDS: Final = {
         "target_link_options(fw.elf PRIVATE -T ${CMAKE_SOURCE_DIR}/link.ld -Wl,--gc-sections)\n",
         "cross.cmake": "set(CMAKE_SYSTEM_NAME Generic)\nset(CMAKE_C_COMPILER clang-22)\n"
         f'set(CMAKE_C_COMPILER_TARGET thumbv7em-none-eabi)\nset(CMAKE_C_FLAGS_INIT "{CORTEX} {SECTIONS}")\n'
-        'set(CMAKE_EXE_LINKER_FLAGS_INIT "-fuse-ld=lld -nostdlib")\nset(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)\n',
+        'set(CMAKE_EXE_LINKER_FLAGS_INIT "-fuse-ld=lld -nostdlib")\n'
+        "set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)\n",
     },
 }
 
