@@ -77,6 +77,10 @@ def commands_of(line: str) -> Iterator[list[str]]:
             words.append(word.strip("[]"))
 
 
+DRIVERS = ("cc", "c++", "build")
+"""Commands with the options of `cc`, and no parser."""
+
+
 def parser_of(command: str) -> Parser:
     """The parser of a command."""
     parser = import_module(COMMANDS[command][0].partition(":")[0]).make_parser()
@@ -95,7 +99,7 @@ def parse(words: list[str]) -> None:
         return
     if command == "build":
         rest = rest[: rest.index("--")]
-    if command in ("cc", "c++", "build"):
+    if command in DRIVERS:
         with contextlib.suppress(InputError):  # a file is missing, because nothing runs here
             Options(command, rest)
         return
@@ -117,7 +121,7 @@ def name_of(word: str) -> str:
 def known(words: list[str]) -> set[str]:
     """The options that a command takes, without LLVM's."""
     _, command, *rest = words
-    if command in ("cc", "c++"):
+    if command in DRIVERS:
         return {row.name for row in options_of("cc")} | {"help"}
     parser: argparse.ArgumentParser = parser_of(command)
     for action in parser._actions:
@@ -132,7 +136,7 @@ def stale_span(span: str) -> Iterator[str]:
     if words[1] not in COMMANDS:
         yield f"{span}: no such command"
         return
-    if words[1] not in ("cc", "c++"):
+    if words[1] not in DRIVERS:
         for action in parser_of(words[1])._actions:
             if isinstance(action, argparse._SubParsersAction) and not {*words[2:3]} <= {*action.choices}:
                 yield f"{span}: no such command"

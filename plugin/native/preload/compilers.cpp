@@ -40,7 +40,7 @@ constexpr const char *kPreload = "LD_PRELOAD";
 /// These variables as this program got them, as NAME=VALUE: wrappers such as
 /// `env -i` clear them. Empty where this program is not part of a build.
 struct Kept {
-  static constexpr size_t kSize = 4 * PATH_MAX;
+  static constexpr size_t kSize = size_t{4} * PATH_MAX;
   char texts[4][kSize];
 } kept;
 
@@ -235,6 +235,73 @@ Words restored(Words variables, char **place, char *text) {
   return place;
 }
 
+/// What starts in place of a program.
+struct Replacement {
+  Compiler compiler; ///< without a driver, the program starts as it is
+  const char *name;  ///< as which the compiler was called
+  const char *linker = nullptr; ///< its path, for a linker
+  size_t skipped = 1;           ///< so many words in front are no arguments
+};
+
+/// Finds the replacement of a program; `path` has room for a path.
+Replacement replacementOf(const char *file, bool search, Words arguments,
+                          bool linkers, char *path) {
+  Replacement found{{}, file};
+  if (std::strcmp(baseName(file), "passpilot") == 0 && arguments[1] &&
+      (std::strcmp(arguments[1], "cc") == 0 ||
+       std::strcmp(arguments[1], "c++") == 0)) {
+    found.compiler.driver = arguments[1];
+    found.skipped = 2;
+    return found;
+  }
+  if (isLauncher(file) && arguments[1] && compilerOf(arguments[1]).driver)
+    found.name = arguments[found.skipped++];
+  found.compiler = compilerOf(found.name);
+  const char *next = arguments[found.skipped];
+  if (next && std::strncmp(next, "-cc1", 4) == 0)
+    found.compiler.driver = nullptr;
+  const bool links = linkers && isLinker(file);
+  if (!found.compiler.driver && !links)
+    return found;
+  const char *program =
+      search || found.name != file ? searched(found.name, path) : found.name;
+  if (!program || !isProgram(program) || isScript(program))
+    found.compiler.driver = nullptr;
+  else if (!found.compiler.driver) {
+    found.compiler.driver = "cc"; // whose first argument may be a linker
+    found.linker = program;
+  }
+  return found;
+}
+
+/// Puts the words of our command into `made`. The texts have room for an
+/// option with the folder, for one with the target, and for `more`.
+void putWords(const Replacement &found, Words arguments, const char *command,
+              const char *folder, const char *more, char *option, char *target,
+              char *text, char **made) {
+  *made++ = const_cast<char *>(command);
+  *made++ = const_cast<char *>(found.compiler.driver);
+  if (folder) { // in front, as a linker may follow
+    std::snprintf(option, PATH_MAX, "--record=%s", folder);
+    *made++ = option;
+  }
+  if (found.linker)
+    *made++ = const_cast<char *>(found.linker);
+  std::strcpy(text, found.linker ? "" : more);
+  for (char *end; (end = std::strchr(text, '\n')); text = end + 1) {
+    *end = '\0';
+    *made++ = text;
+  }
+  if (found.compiler.target) {
+    std::snprintf(target, NAME_MAX, "--target=%.*s", int(found.compiler.target),
+                  baseName(found.name));
+    *made++ = target;
+  }
+  arguments += found.skipped;
+  while ((*made++ = *arguments++))
+    ;
+}
+
 /// Calls `run` with the program that is to start in place of this one.
 template <typename Run>
 int start(const char *file, bool search, Words arguments, Words variables,
@@ -242,10 +309,10 @@ int start(const char *file, bool search, Words arguments, Words variables,
   if (*kept.texts[1] && !valueOf(variables, kCommand)) {
     const char *others = valueOf(variables, kPreload);
     size_t length = Kept::kSize + (others ? std::strlen(others) : 0) + 2;
-    variables = restored(
-        variables,
-        static_cast<char **>(alloca((count(variables) + 6) * sizeof(char *))),
-        static_cast<char *>(alloca(length)));
+    size_t places = count(variables) + std::size(kept.texts) + 2;
+    variables = restored(variables,
+                         static_cast<char **>(alloca(places * sizeof(char *))),
+                         static_cast<char *>(alloca(length)));
   }
   const Program given{file, arguments, variables};
   const char *command = valueOf(variables, kCommand);
@@ -256,29 +323,10 @@ int start(const char *file, bool search, Words arguments, Words variables,
   if (folder) // as the build names it; make searches PATH itself
     note(folder,
          std::strchr(arguments[0], '/') ? arguments[0] : baseName(file));
-  size_t skipped = 1;
-  const char *name = file;
-  if (isLauncher(file) && arguments[1] && compilerOf(arguments[1]).driver)
-    name = arguments[skipped++];
-  Compiler compiler = compilerOf(name);
-  bool ours = std::strcmp(baseName(file), "passpilot") == 0 && arguments[1] &&
-              (std::strcmp(arguments[1], "cc") == 0 ||
-               std::strcmp(arguments[1], "c++") == 0);
-  if (ours)
-    compiler.driver = arguments[skipped++];
   char path[PATH_MAX];
-  const char *next = arguments[skipped] ? arguments[skipped] : "";
-  const char *linker = nullptr;
-  bool replaced = compiler.driver && std::strncmp(next, "-cc1", 4) != 0;
-  if ((replaced && !ours) || (folder && isLinker(file))) {
-    const char *found = search || name != file ? searched(name, path) : name;
-    replaced = found && isProgram(found) && !isScript(found);
-    if (replaced && !compiler.driver) {
-      compiler.driver = "cc"; // whose first argument may be a linker
-      linker = found;
-    }
-  }
-  if (!replaced) {
+  const Replacement found =
+      replacementOf(file, search, arguments, folder != nullptr, path);
+  if (!found.compiler.driver) {
     errno = before;
     return run(given, search);
   }
@@ -288,31 +336,10 @@ int start(const char *file, bool search, Words arguments, Words variables,
   size_t words = count(arguments) + kAdded;
   for (const char *end = more; (end = std::strchr(end, '\n')); ++end)
     ++words;
-  auto **made = static_cast<char **>(alloca(words * sizeof(char *)));
-  char option[PATH_MAX + 16], target[NAME_MAX + 16];
-  size_t used = 0;
-  made[used++] = const_cast<char *>(command);
-  made[used++] = const_cast<char *>(compiler.driver);
-  if (folder) { // in front, as a linker may follow
-    std::snprintf(option, sizeof option, "--record=%s", folder);
-    made[used++] = option;
-  }
-  if (linker)
-    made[used++] = const_cast<char *>(linker);
+  char option[PATH_MAX], target[NAME_MAX];
   auto *text = static_cast<char *>(alloca(std::strlen(more) + 1));
-  std::strcpy(text, more);
-  for (char *end; !linker && (end = std::strchr(text, '\n')); text = end + 1) {
-    *end = '\0';
-    made[used++] = text;
-  }
-  if (compiler.target) {
-    std::snprintf(target, sizeof target, "--target=%.*s", int(compiler.target),
-                  baseName(name));
-    made[used++] = target;
-  }
-  while (arguments[skipped])
-    made[used++] = arguments[skipped++];
-  made[used] = nullptr;
+  auto **made = static_cast<char **>(alloca(words * sizeof(char *)));
+  putWords(found, arguments, command, folder, more, option, target, text, made);
   // What our compiler starts is not replaced again.
   auto **passed =
       static_cast<char **>(alloca((count(variables) + 1) * sizeof(char *)));
