@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from passpilot.cli.outputs import say
 from passpilot.cli.parser import Parser, argument, flag, option, record, several, shared
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import UsageError
@@ -84,6 +86,11 @@ def _compile(options: AotOptions, model: str, output: str) -> None:
         return
     code = build.object_of(module, processor)
     write_file(output, build.link(code) if kind == "so" else code)
+    if graph.custom_features:
+        pairs = [text.partition("=") for text in graph.custom_features.split(",")]
+        files = dict.fromkeys(file for _, _, file in pairs)
+        loads = " ".join(f"--load={os.path.join(os.path.dirname(model), file)}" for file in files)
+        say(f"{output}: a compiler needs {loads} for {', '.join(name for name, _, _ in pairs)}")
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

@@ -221,12 +221,18 @@ def _verify(*, corpus: str, jobs: int) -> int:
 
 def _split(*, corpus: str, output: str, seed: int, shares: tuple[float, ...], split: str, force: bool) -> int:
     from passpilot.training.corpus.layout import DESCRIPTION, Corpus
-    from passpilot.training.corpus.partition import SplitFile, partition, unknown_programs, write_parts
+    from passpilot.training.corpus.partition import (
+        SplitFile,
+        check_programs,
+        partition,
+        programs_of,
+        write_parts,
+    )
 
     found = Corpus.read(corpus)
     fixed = SplitFile.read(split) if split else None
-    if fixed and (unknown := unknown_programs(found, fixed)):
-        say(f"warning: {split}: expected programs of the corpus, got {', '.join(unknown)}")
+    if fixed:
+        check_programs(split, fixed, programs_of(found))
     parts = partition(found, seed, shares, fixed)
     marks = [f"{part.name}/{DESCRIPTION}" for part in parts]
     with new_folder("corpus split", output, force=force, marks=marks):

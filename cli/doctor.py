@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import Error
-from passpilot.plugin.extras import needs
+from passpilot.plugin.extras import EXTRAS, install, needs
 from passpilot.plugin.mlir import bindings as mlir
 from passpilot.plugin.toolchain import c_library, llvm_plugin
 from passpilot.plugin.version import MAJOR
@@ -40,8 +41,18 @@ example:
 {mlir.VARIABLE} names the package whose MLIR is used: {", ".join(mlir.ROOTS)}.
 By default, it is the first of these that is installed."""
 
-TOOLS: Final = tuple(f"{tool}-{MAJOR}" for tool in ("clang", "opt", "llc", "mlir-opt", "ld.lld"))
+TOOLS: Final = {
+    f"clang-{MAJOR}": (f"clang-{MAJOR}", "passpilot cc, tune and eval"),
+    f"opt-{MAJOR}": (f"llvm-{MAJOR}", "the plugin for stock tools"),
+    f"llc-{MAJOR}": (f"llvm-{MAJOR}", "the plugin for stock tools"),
+    f"ld.lld-{MAJOR}": (f"lld-{MAJOR}", "tune, eval, and cc with -flto"),
+    f"mlir-opt-{MAJOR}": (f"mlir-{MAJOR}-tools", "the plugin for mlir-opt"),
+    "valgrind": ("valgrind", "eval --runs=instructions, and --run of ladders"),
+}
+"""The tools that are looked for, with their Debian packages and what needs them."""
 EXTRAS_SHOWN: Final = {"grpc": ("grpc",), "aot": ("onnx", "llvmlite")}
+EXTRAS_SOUGHT: Final = ("train", "unwind")
+"""Extras whose packages take long to import; they are only looked for."""
 PROBE: Final = "doctor-probe"
 DEADLINE: Final = 60.0
 """Seconds for one test of a tool."""
@@ -187,11 +198,21 @@ def _extra(extra: str, *names: str) -> Callable[[], str]:
     return run
 
 
+def _sought(extra: str) -> Callable[[], str]:
+    def run() -> str:
+        if missing := [name for name in EXTRAS[extra] if find_spec(name) is None]:
+            raise ImportError(f"no {', '.join(missing)}; run: {install(extra)}")
+        return ", ".join(EXTRAS[extra])
+
+    return run
+
+
 def _tool(name: str) -> Callable[[], str]:
     def run() -> str:
         if path := shutil.which(name):
             return path
-        raise FileNotFoundError("not on the PATH")
+        package, users = TOOLS[name]
+        raise FileNotFoundError(f"not on the PATH, for {users}; sudo apt-get install {package}")
 
     return run
 
@@ -203,6 +224,7 @@ CHECKS: Final = (
     _Check(f"plugin for opt-{MAJOR}", _stock_plugin, needed=False),
     _Check("onnxruntime", lambda: str(quiet_onnxruntime().__version__)),
     *(_Check(f"[{extra}]", _extra(extra, *names), needed=False) for extra, names in EXTRAS_SHOWN.items()),
+    *(_Check(f"[{extra}]", _sought(extra), needed=False) for extra in EXTRAS_SOUGHT),
     *(_Check(name, _tool(name), needed=False) for name in TOOLS),
 )
 ABLE: Final = (

@@ -4,7 +4,8 @@
 A model that was trained on a table reads one tensor, and nothing in it says which feature is at which place.
 `name_columns` writes the names into the model's metadata (`metadata_props`): the key is
 ``passpilot/columns/INPUT``, the value the names, joined by commas. `onnx:`, `aot:` and `passpilot aot` read
-them (plugin/native/runtime/model_runner.h), and fill the input by them.
+them (plugin/native/runtime/model_runner.h), and fill the input by them. ``passpilot/custom-features`` has the
+files that register features of users, as ``name=file.py,...``: a compiler that lacks one says what to load.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from passpilot.plugin.files import read_regular, write_file
 
 if TYPE_CHECKING:
     import onnx
+
+CUSTOM: Final = "passpilot/custom-features"
+"""The metadata key of the files of custom features."""
 
 KEY: Final = "passpilot/columns/"
 """The start of the metadata key; the input's name follows."""
@@ -49,6 +53,20 @@ def name_columns(
     loaded = load_model(path, external=False)[1]
     _name(loaded, names, input_name, f"model {path}")
     write_file(path, loaded.SerializeToString())
+
+
+def custom_features_of(model: onnx.ModelProto) -> str:
+    """The features of a model that users have registered, as ``name=file.py,...``."""
+    return next((entry.value for entry in model.metadata_props if entry.key == CUSTOM), "")
+
+
+def custom_files(names: Iterable[str]) -> dict[str, str]:
+    """The paths of the files that have registered features, by the names of these features."""
+    from passpilot.features.custom import registered
+    from passpilot.features.point import point_names
+
+    origins = {name: row.origin for point in point_names() for name, row in registered(point).items()}
+    return {name: origins[name].rpartition(":")[0] for name in names if name in origins}
 
 
 def columns_of(model: onnx.ModelProto) -> Mapping[str, tuple[str, ...]]:
@@ -87,10 +105,15 @@ def _name(model: onnx.ModelProto, names: Iterable[str], input_name: str, who: st
     if size is not None and len(columns) > size:
         expected = f"input {value.name!r}: expected names for {size} elements, got {len(columns)}"
         raise ModelError(f"{who}: {expected}; give the columns of the table that it was trained on")
-    others = [entry for entry in model.metadata_props if entry.key != KEY + value.name]
+    files = {name: os.path.basename(path) for name, path in custom_files(columns).items()}
+    earlier = filter(None, custom_features_of(model).split(","))
+    texts = dict.fromkeys([*earlier, *(f"{name}={file}" for name, file in files.items() if "," not in file)])
+    others = [entry for entry in model.metadata_props if entry.key not in (KEY + value.name, CUSTOM)]
     del model.metadata_props[:]
     model.metadata_props.extend(others)
     model.metadata_props.add(key=KEY + value.name, value=",".join(columns))
+    if texts:
+        model.metadata_props.add(key=CUSTOM, value=",".join(texts))
 
 
 def _checked(names: Iterable[object], who: str) -> Sequence[str]:

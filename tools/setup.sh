@@ -48,9 +48,9 @@ if [ "$python" = /usr/bin/python3 ]; then
   need python3-venv "$python" -c 'import ensurepip, venv'
   need python3-dev "$python" -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")'
 fi
+need "lld-$llvm" command -v "ld.lld-$llvm" # tune, eval and link-time optimization
+need "mlir-$llvm-tools" command -v "mlir-opt-$llvm" # passes in MLIR
 if [ "$group" = test ]; then
-  need "mlir-$llvm-tools" command -v "mlir-opt-$llvm"
-  need "lld-$llvm" command -v "ld.lld-$llvm"
   need "libomp-$llvm-dev" test -f "/usr/lib/llvm-$llvm/lib/libomp.so"
   need llvm-14 command -v opt-14 # a test: the plugin refuses another LLVM's tools
   need clang-14 command -v clang-14

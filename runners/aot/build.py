@@ -39,6 +39,8 @@ from passpilot.runners.aot.graph import Graph, Tensor
 
 ABI: Final = 2
 SYMBOL: Final = "passpilot_policy"
+CUSTOM_SYMBOL: Final = "passpilot_custom_features"
+"""The text ``name=file.py,...`` of a shared library whose model reads features of users."""
 LINKERS: Final = (f"ld.lld-{MAJOR}", "ld.lld", "ld", "cc", f"clang-{MAJOR}")
 """Tried in this order; all take the same arguments."""
 
@@ -256,6 +258,10 @@ class _Builder:
         value = ir.Constant(ir.LiteralStructType(kinds), fields)
         model = ir.GlobalVariable(self.module, value.type, self.symbol)
         model.global_constant, model.initializer, model.align = True, value, 8
+        if graph.custom_features and self.symbol == SYMBOL:
+            data = bytearray(graph.custom_features.encode() + b"\0")
+            text = ir.GlobalVariable(self.module, ir.ArrayType(I8, len(data)), CUSTOM_SYMBOL)
+            text.global_constant, text.initializer = True, ir.Constant(text.type.pointee, data)
 
 
 def file_kind(path: str) -> str:

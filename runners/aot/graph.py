@@ -21,7 +21,7 @@ import onnx.inliner
 from google.protobuf.message import Message
 from onnx import helper, numpy_helper
 
-from passpilot.features.columns import columns_of, load_model
+from passpilot.features.columns import columns_of, custom_features_of, load_model
 from passpilot.features.point import Point
 from passpilot.plugin.errors import CompilationError, ModelError, RunnerSpecError
 from passpilot.plugin.isolated import run_isolated
@@ -79,6 +79,8 @@ class Graph:
     """The tensors that are the same in every run."""
     digest: str
     """SHA-256 of the model's file, in hexadecimal."""
+    custom_features: str = ""
+    """Features of users and their files, as ``name=file.py,...``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,9 @@ def read_graph(path: str, choices: Choices) -> Graph:
     results = tuple(Tensor(name, *specs[name]) for name in outputs)
     for tensor in results:
         _check_type(tensor, "output", path)
-    return Graph(inputs, results, nodes, specs, known, hashlib.sha256(data).hexdigest())
+    return Graph(
+        inputs, results, nodes, specs, known, hashlib.sha256(data).hexdigest(), custom_features_of(model)
+    )
 
 
 def _read(path: str) -> tuple[bytes, onnx.ModelProto]:

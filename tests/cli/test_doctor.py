@@ -41,7 +41,10 @@ def test_what_is_missing_is_told(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (1, "")
     assert "\nFAIL MLIR bindings       PASSPILOT_MLIR: expected a package among mlir, " in done.stdout
-    assert "\n-    mlir-opt-22         not on the PATH\n" in done.stdout
+    assert (
+        "\n-    mlir-opt-22         not on the PATH, for the plugin for mlir-opt; "
+        "sudo apt-get install mlir-22-tools\n" in done.stdout
+    )
     assert "passes in Python" not in done.stdout
 
 
@@ -80,7 +83,9 @@ def test_a_stock_opt_that_does_not_load_the_plugin(
     done = passpilot("doctor", cwd=tmp_path)
     assert (done.code, done.err) == (0, ""), "stock opt is not needed"
     assert f"\n-    plugin for opt-22   {said}\n" in done.out.decode()
-    assert "\n-    clang-22            not on the PATH\n" in done.out.decode()
+    assert (
+        "\n-    clang-22            not on the PATH, for passpilot cc, tune and eval; " in done.out.decode()
+    )
 
 
 def test_packages_and_bindings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

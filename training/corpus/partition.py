@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -121,11 +121,16 @@ def _groups(programs: Mapping[str, tuple[str, ...]], families: Iterable[Sequence
     return sorted(groups)
 
 
-def unknown_programs(corpus: Corpus, file: SplitFile) -> list[str]:
-    """The names in a file that are no programs of the corpus."""
-    known = programs_of(corpus)
+def check_programs(path: str, file: SplitFile, known: Collection[str]) -> None:
+    """Make sure that a file names programs that are there.
+
+    Raises:
+        InputError: it names others.
+    """
     named = [name for table in (file.families, file.parts) for names in table.values() for name in names]
-    return [name for name in dict.fromkeys(named) if name not in known]
+    if unknown := [name for name in dict.fromkeys(named) if name not in known]:
+        some = ", ".join(sorted(known)[:8]) + ", ..." * (len(known) > 8)
+        raise InputError(f"{path}: expected programs among {some}, got {', '.join(unknown)}; take them out")
 
 
 def write_parts(corpus: Corpus, parts: Iterable[CorpusPart], folder: str) -> None:

@@ -21,7 +21,7 @@ from passpilot.plugin.errors import Error, InputError, UsageError
 from passpilot.plugin.files import make_folder, write_file
 from passpilot.plugin.load import load_file
 from passpilot.training.corpus.layout import Corpus
-from passpilot.training.corpus.partition import PARTS, SplitFile, programs_of
+from passpilot.training.corpus.partition import PARTS, SplitFile, check_programs, programs_of
 from passpilot.training.data.flips import FlipSettings, gather_flips
 from passpilot.training.data.gather import Taught, TaughtModule, Teaching, gather, logged_decisions
 from passpilot.training.data.shards import SUFFIX, DecisionRows, ShardWriter
@@ -126,7 +126,7 @@ def gather_decisions(
         load_file(file)
     teachers, step = tuple(teacher) or ("default",), Steps(callbacks)
     logs = _logs(inputs, output, corpus, program, part, teachers, flips)
-    parts, rest = (SplitFile.read(split), "") if split else (None, part)
+    parts, rest = (_parts(split, corpus, inputs), "") if split else (None, part)
     if logs:
         collected = collect_logs(logs, point, output, part)
     elif flips:
@@ -143,6 +143,12 @@ def gather_decisions(
             collected = collect(modules, teaching, output, parts, rest, step)
     write_description(output, collected, command, () if logs else teachers)
     return collected
+
+
+def _parts(split: str, corpus: str, inputs: Sequence[str]) -> SplitFile:
+    file = SplitFile.read(split)
+    check_programs(split, file, programs_of(Corpus.read(corpus)) if corpus else {*map(program_of, inputs)})
+    return file
 
 
 def _logs(

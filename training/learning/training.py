@@ -17,9 +17,10 @@ from typing import ClassVar, Final, TypeAlias, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from passpilot.features.columns import custom_files
 from passpilot.features.point import Point
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.files import make_folder, write_file
+from passpilot.plugin.files import make_folder, read_regular, write_file
 from passpilot.plugin.json_and_toml import check_typed_dict
 from passpilot.runners.plurals import size_change
 from passpilot.training.data.matrix import Examples
@@ -198,6 +199,10 @@ class Training(ABC):
         data = onnx_model(model, parts[0].arrangement, scaling, facts).SerializeToString()
         check = check_export(data, model, scaling, parts, seed)
         write_file(os.path.join(self.folder, MODEL), data)
+        for path in custom_files(spec.name for spec in parts[0].arrangement.features).values():
+            beside = os.path.join(self.folder, os.path.basename(path))
+            if os.path.isfile(path) and not (os.path.exists(beside) and os.path.samefile(path, beside)):
+                write_file(beside, read_regular(path))  # for --load where the model is used
         if isinstance(model, DecisionNetwork):
             write_file(os.path.join(self.folder, WEIGHTS), model.to_json())
         return check

@@ -14,7 +14,8 @@ from passpilot.plugin.errors import Error, InputError, UsageError
 from passpilot.plugin.files import make_folder, write_file
 from passpilot.plugin.load import load_file
 from passpilot.plugin.version import MAJOR
-from passpilot.training.corpus.partition import SplitFile
+from passpilot.training.corpus.layout import Corpus
+from passpilot.training.corpus.partition import SplitFile, check_programs, programs_of
 from passpilot.training.data.collection import Steps, chosen_modules
 from passpilot.training.data.gather import TaughtModule
 from passpilot.training.learning.card import CARD, card, table
@@ -64,7 +65,10 @@ def fit_native_size(
     modules = chosen_modules(inputs, corpus, program, passes)
     parts = {module.program: TRAIN for module in modules}
     if split:
-        fixed = SplitFile.read(split).by_program()
+        chosen = SplitFile.read(split)
+        everything = programs_of(Corpus.read(corpus)) if corpus else {module.program for module in modules}
+        check_programs(split, chosen, everything)
+        fixed = chosen.by_program()
         parts = {name: fixed[name] for name in parts if name in fixed}
     step = Steps(callbacks)
     step.total = sum(module.program in parts for module in modules)

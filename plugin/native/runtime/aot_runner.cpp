@@ -14,6 +14,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
+#include <filesystem>
 #include <fstream>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -24,6 +25,7 @@ namespace passpilot {
 namespace {
 
 const char *const Symbol = "passpilot_policy";
+const char *const CustomSymbol = "passpilot_custom_features";
 
 /// Why \p File is no shared library for this process; empty if it is one. A
 /// truncated file would crash the loader.
@@ -136,6 +138,9 @@ bool AotRunner::open(const std::string &Path,
   Model = static_cast<const passpilot_model *>(dlsym(Library, Symbol));
   if (!Model)
     return fail(Expected + "a shared library without the symbol " + Symbol);
+  if (const void *Text = dlsym(Library, CustomSymbol))
+    CustomFeatures = static_cast<const char *>(Text);
+  Folder = std::filesystem::path(Path).parent_path();
   if (Model->abi != PASSPILOT_MODEL_ABI)
     return fail("expected version " + std::to_string(PASSPILOT_MODEL_ABI) +
                 " of the model ABI, got " + std::to_string(Model->abi) +

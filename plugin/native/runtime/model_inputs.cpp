@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
 namespace passpilot {
 
@@ -51,6 +52,22 @@ bool ModelRunner::bindInputs(const std::vector<ModelTensor> &Wanted,
   return true;
 }
 
+std::string ModelRunner::loadHint(const std::string &Feature) const {
+  for (const std::string &Text : split(CustomFeatures)) {
+    const size_t Equals = Text.find('=');
+    if (Equals == std::string::npos || Text.substr(0, Equals) != Feature)
+      continue;
+    std::string File = Text.substr(Equals + 1);
+    const std::filesystem::path Beside = std::filesystem::path(Folder) / File;
+    std::error_code Ignored;
+    if (std::filesystem::is_regular_file(Beside, Ignored))
+      File = Beside.lexically_normal().string();
+    return "; the model's feature is registered by " + File +
+           ": add --load=" + File;
+  }
+  return "";
+}
+
 /// Binds \p P to the columns that the model names, to those of \p M (null: none
 /// given), or to the tensor of its name.
 bool ModelRunner::bindInput(Port &P, const InputMap *M,
@@ -70,13 +87,15 @@ bool ModelRunner::bindInput(Port &P, const InputMap *M,
   }
   if (const TensorSpec *Spec = named(Offered, P.Name))
     return fit(P, *Spec);
+  const std::string Load = loadHint(P.Name);
   return refuse(
       "input '" + P.Name +
       "': expected a tensor that the compiler offers, got " +
       (findOnnx(P.Type) ? numpyName(findOnnx(P.Type)->Ours) : "a tensor") +
-      shapeText(P.Shape) +
-      ", which nobody offers; 'passpilot features' lists them, and map=" +
-      P.Name + ":a,b concatenates several into one input");
+      shapeText(P.Shape) + ", which nobody offers" +
+      (Load.empty() ? "; 'passpilot features' lists them, and map=" + P.Name +
+                          ":a,b concatenates several into one input"
+                    : Load));
 }
 
 /// Whether \p M lists the columns that the model names.
@@ -124,14 +143,16 @@ bool ModelRunner::concatenate(Port &P, const std::vector<std::string> &Names,
   P.First = Inputs.size();
   for (const std::string &Name : Names) {
     const TensorSpec *Spec = named(Offered, Name);
+    const std::string Load = Spec ? "" : loadHint(Name);
     if (!Spec)
       return refuse(
           (P.Columns.empty()
                ? "map=" + P.Name + ": expected names"
                : "input '" + P.Name + "': expected columns of the model") +
-          " that the compiler offers, got '" + Name +
-          "'; 'passpilot features' lists them, and the file of a custom one "
-          "must be loaded");
+          " that the compiler offers, got '" + Name + "'" +
+          (Load.empty() ? "; 'passpilot features' lists them, and "
+                          "--load=FILE.py adds your own"
+                        : Load));
     P.Size += Spec->elements();
     P.Elements.push_back(Spec->elements());
     Inputs.push_back(*Spec);

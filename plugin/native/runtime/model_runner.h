@@ -70,6 +70,10 @@ protected:
               Advice &Out);
   bool refuse(std::string Text);
 
+  /// The model's custom features and the files that register them, as
+  /// "name=file.py,...", and the folder of the model's file.
+  std::string CustomFeatures, Folder;
+
   const Domain TheDomain;
   std::vector<Port> Ports;
   size_t Chosen = 0; ///< index of the model's output
@@ -82,6 +86,8 @@ private:
   double Threshold = 0.5;
   bool Mismatch = false;
 
+  /// What to load for a feature that nobody offers; empty if that is unknown.
+  std::string loadHint(const std::string &Feature) const;
   bool bindInput(Port &P, const InputMap *M,
                  const std::vector<TensorSpec> &Offered);
   bool agrees(const Port &P, const InputMap &M);

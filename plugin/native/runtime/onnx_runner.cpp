@@ -83,7 +83,8 @@ private:
   bool describeResult(Batch &B);
 };
 
-bool OnnxRunner::open(std::string_view Model, const std::string &Folder) {
+bool OnnxRunner::open(std::string_view Model, const std::string &Place) {
+  Folder = Place;
   onnx::SessionOptions *Options = nullptr;
   if (!ok(A.call<Api::CreateSessionOptions>(&Options)))
     return false;
@@ -155,16 +156,19 @@ bool OnnxRunner::readColumns(std::vector<ModelTensor> &Inputs) {
   bool Good = ok(A.call<Api::GetAllocatorWithDefaultOptions>(&Alloc)) &&
               ok(A.call<Api::SessionGetModelMetadata>(
                   static_cast<const onnx::Session *>(Session), &Metadata));
-  for (ModelTensor &T : Inputs) {
-    const std::string Key = "passpilot/columns/" + T.Name;
+  auto Read = [&](const std::string &Key) {
     char *Text = nullptr; // stays null if the model lacks the key
     Good = Good && ok(A.call<Api::ModelMetadataLookupCustomMetadataMap>(
                        static_cast<const onnx::ModelMetadata *>(Metadata),
                        Alloc, Key.c_str(), &Text));
-    T.Columns = split(Text ? Text : "");
+    const std::string Value = Text ? Text : "";
     if (Text)
       Good &= ok(A.call<Api::AllocatorFree>(Alloc, static_cast<void *>(Text)));
-  }
+    return Value;
+  };
+  for (ModelTensor &T : Inputs)
+    T.Columns = split(Read("passpilot/columns/" + T.Name));
+  CustomFeatures = Read("passpilot/custom-features");
   if (Metadata)
     A.call<Api::ReleaseModelMetadata, void>(Metadata);
   return Good;
