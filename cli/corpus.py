@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.cli.options_table import options_of
 from passpilot.cli.outputs import new_folder, prepare, quiet_pipe, say
-from passpilot.cli.parser import Parser, count_of
+from passpilot.cli.parser import Parser, count_of, number_of
 from passpilot.cli.progress import progress
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.failures import for_terminal
@@ -34,6 +34,13 @@ examples:
   passpilot corpus verify corpus
   passpilot corpus split corpus -o parts
 """
+
+DEBIAN_EXAMPLE: Final = """\
+example:
+  passpilot corpus debian -o debian --level=-Oz hello zopfli
+"""
+
+LEVELS: Final = tuple(f"-O{level}" for level in "0123sz")
 
 SOURCES: Final = {
     "recording": ("DIR", "a recording by passpilot cc --record=DIR"),
@@ -115,11 +122,33 @@ def make_parser() -> Parser:
     stats.shared("json", "one object")
     for command_parser in (extract, split):
         command_parser.shared("force")
-    for command_parser in (extract, verify):
+    debian = _debian_parser(commands)
+    for command_parser in (extract, verify, debian):
         command_parser.shared("jobs", type=count_of("processes"), default=0)
-    for command_parser in (extract, verify, split, stats):
+    for command_parser in (extract, verify, split, stats, debian):
         command_parser.traceback_option()
     return parser
+
+
+def _debian_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
+    debian: Parser = commands.add_parser(
+        "debian",
+        help="build Debian's packages, and make a corpus of each",
+        description="Build source packages of Debian by their own rules, in a system in DIR, and make\n"
+        "DIR/PACKAGE/corpus of each. What is there is not built again. It connects to the mirror, and needs\n"
+        "mmdebstrap and root.",
+        epilog=DEBIAN_EXAMPLE,
+    )
+    debian.add_argument("names", nargs="*", metavar="PACKAGE", help="the name of a source package")
+    debian.option("o", dest="output", required=True, metavar="DIR", help="the folder for systems and corpora")
+    debian.option("packages", default="", metavar="LIST.txt", help="a file with their names, a line each")
+    debian.option("suite", default="bookworm", metavar="SUITE", help="the distribution's release (bookworm)")
+    debian.option("mirror", default="http://deb.debian.org/debian", metavar="URL", help="where packages are")
+    level = "the level of all compilations, such as -Oz (the package's own)"
+    debian.option("level", choices=LEVELS, default="", metavar="-ON", help=level)
+    wait = "for each step of a package: fetch, build, extract (900)"
+    debian.shared("timeout", wait, type=number_of("seconds", positive=True), default=900.0)
+    return debian
 
 
 def _shares(text: str) -> tuple[float, ...]:
@@ -219,6 +248,36 @@ def _verify(*, corpus: str, jobs: int) -> int:
     return 1 if broken else 0
 
 
+def _debian(
+    *,
+    names: list[str],
+    output: str,
+    packages: str,
+    suite: str,
+    mirror: str,
+    level: str,
+    timeout: float,
+    jobs: int,
+) -> int:
+    from passpilot.plugin.files import make_folder
+    from passpilot.training.corpus.debian.gather import gather, listed_packages
+    from passpilot.training.corpus.debian.system import DebianSystem
+
+    chosen = listed_packages(names, packages)
+    folder = Path(output).absolute()
+    make_folder(str(folder))
+    with progress(f"making a system of {suite}"):
+        system = DebianSystem.made(folder / f"system-{suite}", suite, mirror, folder / f"system-{suite}.log")
+    failed = 0
+    with progress("building packages", len(chosen)) as step:
+        for found in gather(system, chosen, folder, level, timeout, jobs or len(os.sched_getaffinity(0))):
+            step()
+            print(for_terminal(found.line()), flush=True)
+            failed += bool(found.problem)
+    print(f"{output}: {counted(len(chosen), 'package')}, {failed} without a corpus")
+    return 1 if failed == len(chosen) else 0
+
+
 def _split(*, corpus: str, output: str, seed: int, shares: tuple[float, ...], split: str, force: bool) -> int:
     from passpilot.training.corpus.layout import DESCRIPTION, Corpus
     from passpilot.training.corpus.partition import (
@@ -278,5 +337,6 @@ RUNS: Final[dict[str, Callable[..., int]]] = {
     "verify": _verify,
     "split": _split,
     "stats": _stats,
+    "debian": _debian,
 }
 """The functions of the commands; their arguments are the options."""

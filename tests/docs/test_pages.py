@@ -77,6 +77,10 @@ AFTER: Final = {
 }
 """Pages that go on from the files of another one, which they name."""
 NOT_RUN: Final = {
+    (
+        "corpus.md",
+        "passpilot corpus debian",
+    ): "installs a Debian system; tests/training/corpus/test_debian.py does",
     ("../README.md", "make build"): "installs packages of Debian and from the index; every test stands on it",
     (
         "corpus.md",

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`gather`: builds Debian packages with `passpilot cc --record`, and makes a corpus of every one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sysconfig
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from passpilot.plugin.errors import Error, InputError, UsageError
+from passpilot.plugin.files import read_regular, write_file
+from passpilot.runners.plurals import counted
+from passpilot.training.corpus.debian.package import NAME, STOCK, Compiler, DebianPackage
+from passpilot.training.corpus.debian.system import DebianSystem
+from passpilot.training.corpus.layout import Corpus
+from passpilot.training.corpus.verification import verify
+from passpilot.training.timing.commands import CommandPool
+
+RESULT: Final = "result.json"
+CORPUS: Final = "corpus"
+_RECORDING: Final = "/build/recording"
+
+
+@dataclass(frozen=True, slots=True)
+class GatheredPackage:
+    """What came of a package."""
+
+    package: str
+    units: int = 0
+    """Modules in its corpus."""
+    programs: int = 0
+    """Programs and shared libraries in it."""
+    verified: int = 0
+    """Modules that make the machine code of the build."""
+    seconds: float = 0.0
+    problem: str = ""
+    """Why there is no corpus; empty if there is one."""
+    is_ours: bool = False
+    """Whether clang alone builds the package."""
+
+    def line(self) -> str:
+        """A line for people."""
+        if self.problem:
+            return self.problem if self.is_ours else f"{self.problem}; clang alone does not build it, either"
+        return (
+            f"{self.package}: {counted(self.units, 'unit')}, {counted(self.programs, 'linked file')}, "
+            f"{self.verified} make the code of the build, {self.seconds:.0f} s"
+        )
+
+
+def listed_packages(names: Sequence[str], file: str = "") -> list[str]:
+    """The names of source packages, of arguments and of a file with a name per line, in order, each once.
+
+    Raises:
+        InputError: the file cannot be read, or a name is none; UsageError if there is no name.
+    """
+    try:
+        lines = read_regular(file).decode(errors="replace").splitlines() if file else []
+    except OSError as error:
+        raise InputError(
+            f"corpus debian: {file}: expected names of packages, got: {error.strerror}"
+        ) from error
+    words = [*names, *(word for line in lines for word in line.partition("#")[0].split()[:1])]
+    found = list(dict.fromkeys(words))
+    for name in found:
+        if not NAME.fullmatch(name):
+            raise InputError(f"corpus debian: expected the name of a source package, got {name!r}")
+    if not found:
+        raise UsageError("corpus debian: expected names of packages, or --packages=LIST.txt, got none")
+    return found
+
+
+def gather(
+    system: DebianSystem, names: Sequence[str], output: Path, level: str, deadline: float, jobs: int
+) -> Iterator[GatheredPackage]:
+    """Make corpora of packages in `output`; those that are there are not made again."""
+    with CommandPool(jobs, system.commands) as pool:
+        futures = [
+            pool.submit(_gathered, DebianPackage(name, system, output / name, deadline), level)
+            for name in names
+        ]
+        for future in futures:
+            yield future.result()
+
+
+def _gathered(package: DebianPackage, level: str) -> GatheredPackage:
+    file = package.folder / RESULT
+    if file.exists():
+        return GatheredPackage(**json.loads(file.read_text()))
+    package.remove_layers()
+    start = time.monotonic()
+    try:
+        found = _recorded(package, level)
+    except Error as error:
+        found = GatheredPackage(package.name, problem=str(error), is_ours=_builds_with_clang(package))
+    finally:
+        package.remove_layers(CORPUS)
+    result = GatheredPackage(**asdict(found) | {"seconds": round(time.monotonic() - start, 1)})
+    write_file(str(file), json.dumps(asdict(result)) + "\n")
+    return result
+
+
+def _recorded(package: DebianPackage, level: str) -> GatheredPackage:
+    package.prepare()
+    program = os.path.join(sysconfig.get_path("scripts"), "passpilot")
+    compiler = Compiler(
+        (program, "cc", f"--record={_RECORDING}"),
+        (program, "c++", f"--record={_RECORDING}"),
+        (level,) if level else (),
+    )
+    build = package.build("record", compiler)
+    script = f"cd /build\n{program} corpus extract --recording={_RECORDING} -o /build/{CORPUS}"
+    done = build.step("extract", script)
+    done.check(f"{package.name}: {package.log('record-extract')}: expected a corpus", package.deadline)
+    folder = package.folder / CORPUS
+    shutil.copytree(build.layer / "build" / CORPUS, folder, dirs_exist_ok=True)
+    corpus = Corpus.read(str(folder))
+    verdicts = list(verify(corpus, 1))
+    good = sum(verdict.compared and not verdict.problem for verdict in verdicts)
+    return GatheredPackage(package.name, len(corpus.units), len(corpus.programs), good)
+
+
+def _builds_with_clang(package: DebianPackage) -> bool:
+    try:
+        package.build("stock", STOCK)
+    except Error:
+        return False
+    return True
