@@ -80,7 +80,10 @@ def test_a_name_has_one_meaning(name: str) -> None:
 
 def test_the_table_is_of_all_commands() -> None:
     commands = {option.command for shown in EVERY.values() for option in shown}
-    assert commands >= {*COMMANDS, "train data", "corpus split", "log diff", "unwind check"} - {"c++", "build"}
+    assert commands >= {*COMMANDS, "train data", "corpus split", "log diff", "unwind check"} - {
+        "c++",
+        "build",
+    }
     assert len(EVERY) > 150
 
 

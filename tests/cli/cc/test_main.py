@@ -222,7 +222,7 @@ WRONG: Final = (
     (("--timeout=0",), 2, "--timeout: expected a number above 0, got 0"),
     (("--timeout=nan",), 2, "--timeout: expected a number above 0, got nan"),
     (("--size-budget=-1",), 2, "--size-budget: expected a number of 0 or more, got -1"),
-    ((NO, "--log=none.c"), 1, "--log: expected a folder, got none.c: File exists"),
+    ((NO, "--log=none.c"), 1, "--log: expected a folder or a log, got none.c, which is another file"),
     ((NO, "-flto", "-fuse-ld=gold"), 1, "expected lld for link-time optimization, got gold"),
 )
 
