@@ -140,7 +140,9 @@ def _debian_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
         epilog=DEBIAN_EXAMPLE,
     )
     debian.add_argument("names", nargs="*", metavar="PACKAGE", help="the name of a source package")
-    debian.option("o", dest="output", required=True, metavar="DIR", help="the folder for systems and corpora")
+    debian.option(
+        "o", dest="output", required=True, metavar="DIR", help="the output: a folder for systems and corpora"
+    )
     debian.option("packages", default="", metavar="LIST.txt", help="a file with their names, a line each")
     debian.option("suite", default="bookworm", metavar="SUITE", help="the distribution's release (bookworm)")
     debian.option("mirror", default="http://deb.debian.org/debian", metavar="URL", help="where packages are")

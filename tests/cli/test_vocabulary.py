@@ -90,7 +90,7 @@ def test_the_table_is_of_all_commands() -> None:
 def test_where_there_is_work_in_parallel_there_is_j() -> None:
     jobs = {option.command for option in EVERY["--jobs"]}
     assert jobs == {option.command for option in EVERY["--j"]}
-    working = {"tune", "eval", "size", "corpus extract", "corpus verify"}
+    working = {"tune", "eval", "size", "corpus extract", "corpus verify", "corpus debian"}
     assert jobs == {*working, *(f"train {name}" for name in ("data", "imitate", "evolve", "native-size"))}
 
 
