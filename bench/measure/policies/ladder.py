@@ -3,15 +3,15 @@
 
 Everything is allowed but a fixed address, which is measured on top. Both programs run once under valgrind,
 which counts instructions, and must print the same. Programs that are in bench/results/ladder.json are not
-measured again; with --again they are. `--compiles N` also searches decisions on top, with so many
-compilations of the whole program.
+measured again; with --again they are. `--levers NAME,...` measures no others, and keeps what is known of
+them. `--compiles N` also searches decisions on top, with so many compilations of the whole program.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -19,10 +19,10 @@ from typing import Any, Final
 from bench.lib import Bar, command, geometric_means, read, settle, show, write
 from bench.lib.corpus import built, exported, part
 from passpilot.training.file_sizes import file_sizes
-from passpilot.training.ladder.ladder import SIZES, LadderSizes
-from passpilot.training.ladder.levers import ALL, DECISIONS, LEVERS, LeverSet
+from passpilot.training.ladder.ladder import SIZES, Ladder, LadderSizes
+from passpilot.training.ladder.levers import ALL, DECISIONS, LEVERS, Allowed, Lever, LeverSet
 from passpilot.training.ladder.program_build import ProgramBuild
-from passpilot.training.ladder.programs import ladder, searched_decisions
+from passpilot.training.ladder.programs import searched_decisions
 
 RESULT: Final = "ladder.json"
 REFERENCE: Final = "sections"
@@ -45,17 +45,18 @@ def lever_set(names: Iterable[str]) -> LeverSet:
     return levers
 
 
-def dot(_: object) -> None:
+def dot(*_: object) -> None:
     print(".", end="", file=sys.stderr, flush=True)
 
 
-def measured(name: str) -> dict[str, Any]:
+def measured(name: str, levers: Sequence[Lever]) -> dict[str, Any]:
     """The ladder of a program."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch, "corpus")
         corpus = exported(name, "Oz", folder)
-        (result,) = ladder(folder, root="/", allow=[ALL, *COMPRESS_BADLY], brief=True, step=dot)
         work = ProgramBuild(corpus, corpus.programs[0], scratch, 2)
+        allowed = Allowed.parse([ALL, *COMPRESS_BADLY])
+        result = Ladder(work, allowed, step=dot, brief=True).run(levers)
         taken = [row.lever for row in result.taken]
         fixed = file_sizes(work.build(lever_set([*taken, FIXED])).path)
         executed = [work.instructions(work.build(lever_set(names)).path) for names in ([REFERENCE], taken)]
@@ -100,11 +101,15 @@ def decided(name: str, row: dict[str, Any], compiles: int) -> dict[str, Any]:
 
 
 @command
-def main(*programs: str, compiles: int = 0, again: bool = False) -> None:
+def main(*programs: str, compiles: int = 0, again: bool = False, levers: str = "") -> None:
     found: dict[str, Any] = {} if again else read(RESULT, {})
     for program in built(programs or part("test")):
-        if program.name not in found:
-            found[program.name] = measured(program.name)
+        if levers or program.name not in found:
+            known = found.get(program.name, {}).get("steps", {})
+            row = measured(
+                program.name, [each for each in LEVERS if not levers or each.name in levers.split(",")]
+            )
+            found[program.name] = {**row, "steps": {**known, **row["steps"]}}
         if compiles and DECISIONS.name not in found[program.name]["steps"]:
             found[program.name] = decided(program.name, found[program.name], compiles)
         print(program.name, found[program.name]["allocated"], file=sys.stderr, flush=True)
