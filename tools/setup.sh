@@ -42,6 +42,8 @@ need "llvm-$llvm-dev" test -f "/usr/lib/llvm-$llvm/lib/cmake/llvm/LLVMConfig.cma
 need "llvm-$llvm-tools" command -v "FileCheck-$llvm"
 need "clang-$llvm" command -v "clang-$llvm"
 need "libmlir-$llvm-dev" test -f "/usr/lib/llvm-$llvm/include/mlir/Transforms/Inliner.h"
+need "mlir-$llvm-tools" command -v "mlir-opt-$llvm"
+need "lld-$llvm" command -v "ld.lld-$llvm" # links what tune and eval measure
 need g++ command -v g++
 if [ "$python" = /usr/bin/python3 ]; then
   need python3 test -x "$python"
