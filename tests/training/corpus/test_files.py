@@ -258,3 +258,20 @@ def test_names_stay_in_the_folder() -> None:
         "y.o",
         "z.o",
     ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-Ts.ld"],
+        ["-T", "s.ld"],
+        ["-Wl,-Ts.ld"],
+        ["-Wl,-T,s.ld"],
+        ["-Wl,--script=s.ld"],
+        ["-Wl,-T", "-Wl,s.ld"],
+        ["-Xlinker", "--script", "-Xlinker", "s.ld"],
+    ],
+)
+def test_a_linker_script_in_all_spellings(words: list[str], tmp_path: Path) -> None:
+    link = read_link([*words, "-Wl,-Ttext=0x0", "-o", "p"], str(tmp_path), WITH_VALUE)
+    assert link.items == (LinkItem("-T"), LinkItem(f"{tmp_path}/s.ld"), LinkItem("-Wl,-Ttext=0x0"))

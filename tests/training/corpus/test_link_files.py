@@ -115,7 +115,7 @@ def test_response_files_are_in_the_folder_of_the_database(tmp_path: Path) -> Non
         else:
             (tmp_path / name).write_text("@out.rsp" if "nested" in name else "-DY=1")
     assert entry(tmp_path, "@db/in.rsp") == ""
-    hint = f"got {tmp_path}/{{}}; give --root={tmp_path} to permit it"
+    hint = f"got {tmp_path}/{{}}; give --base={tmp_path} to permit it"
     for words, got in {
         "@out.rsp": "out.rsp", "@db/nested.rsp": "out.rsp", "@db/link.rsp": "db/link.rsp",
         "-Xclang @out.rsp": "out.rsp", "@db/../out.rsp": "db/../out.rsp",

@@ -99,6 +99,9 @@ _LINKER_VALUES: Final = frozenset(
 )
 """Other options of linkers whose value is the next argument."""
 
+SCRIPT: Final = re.compile(r"(?:-T(?!(?:text|data|bss|ldata|rodata)(?:-segment)?(?:=|$))|--?script=)(.+)")
+"""A linker script in the same argument as its option."""
+
 
 @dataclass(frozen=True, slots=True)
 class LinkItem:
@@ -164,7 +167,7 @@ class _Reader:
         self._items: list[LinkItem] = []
         self._output = "a.out"
         self._folders: list[str] = []
-        self._whole = self._drop_next = False
+        self._whole = self._drop_next = self._script_next = False
 
     def read(self, arguments: Iterable[str]) -> LinkCommand:
         rest = iter(arguments)
@@ -202,6 +205,8 @@ class _Reader:
             self._add_linker(argument[4:].split(","))
         elif argument.startswith("-o") and argument != "-object":
             self._output = argument[2:]
+        elif script := SCRIPT.fullmatch(argument):
+            self._add_pair("-T", script[1])
         elif argument.startswith("-L"):
             self._folders.append(self._absolute(argument[2:]))
             self._items.append(LinkItem(f"-L{self._folders[-1]}"))
@@ -213,7 +218,13 @@ class _Reader:
     def _add_linker(self, words: Sequence[str]) -> None:
         """Add options for the linker itself, without those that are dropped."""
         for word in words:
-            if self._drop_next:
+            script = SCRIPT.fullmatch(word)
+            if self._script_next or script:
+                self._add_pair("-T", script[1] if script else word)
+                self._script_next = False
+                continue
+            self._script_next = word in ("-T", "-script", "--script")
+            if self._drop_next or self._script_next:
                 self._drop_next = False
                 continue
             if word in ("--whole-archive", "-whole-archive"):
