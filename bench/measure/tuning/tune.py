@@ -86,7 +86,7 @@ def show_and_check(rows: dict[str, Row]) -> None:
 
 @command
 def main(
-    *programs: str, parts: str = "validation", compiles: int = 16, lto: int = 40, keep: str = ""
+    *programs: str, parts: str = "validation", compiles: int = 16, lto: int = 64, keep: str = ""
 ) -> None:
     rows: dict[str, Row] = read(RECORD, {})
     chosen = programs or part(*parts.split(","))
