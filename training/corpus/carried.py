@@ -76,13 +76,13 @@ _LINK: Final = re.compile(
     | -pg? | -target | --?target=[\w.-]+ | -stdlib=[\w+]+ | --?(rt|unwind)lib=[\w-]+ | -u.* | -z | -arch
     | -rpath | -ObjC
     | {_MACHINE} | {_FEATURE} | -f{_VALUES}
-    | -Wl,([^-@].*|-z|--?rpath(-link)?(=.*)?|-R.*|--?soname.*|-h.*|-e[=\w]*|--entry.*|-u\w*|--undefined.*
-      |--require-defined.*|--(no-)?as-needed|--export-dynamic.*|-E|--?dynamic-linker.*|-I.*|--defsym.*
-      |--hash-style.*|--build-id.*|--eh-frame-hdr|--?wrap.*|--version-script.*|--dynamic-list.*
-      |-B(symbolic[\w-]*|static|dynamic)|--allow-[\w-]+|--exclude-libs.*|--sort-[\w-]+.*|-T.*|--script.*
-      |--section-start.*|--image-base.*|--warn-[\w-]+|--fatal-warnings|--push-state|--pop-state|--demangle|--relax
-      |--pie|--gnu-unique|--emit-relocs|-[qxXnNdgm]|-d[cp]|--discard-[\w-]+|--no-[\w-]+|--color-diagnostics.*
-      |--compress-debug-sections.*|-melf\w+|--unresolved-symbols.*|--keep-[\w-]+|--pack-dyn-relocs.*|--threads.*
+    | -Wl,([^-@].*|-z|--?rpath(-link)?(=.*)?|-R.*|--?soname.*|-h.*|-e[=\w]*|--?entry.*|-u\w*|--?undefined.*
+      |--?require-defined.*|--?(no-)?as-needed|--?export-dynamic.*|-E|--?dynamic-linker.*|-I.*|--?defsym.*
+      |--?hash-style.*|--?build-id.*|--?eh-frame-hdr|--?wrap.*|--?version-script.*|--?dynamic-list.*
+      |-O\d?|-B(symbolic[\w-]*|static|dynamic)|--?allow-[\w-]+|--?exclude-libs.*|--?sort-[\w-]+.*|-T.*|--?script.*
+      |--?section-start.*|--?image-base.*|--?warn-[\w-]+|--?fatal-warnings|--?push-state|--?pop-state|--?demangle|--?relax
+      |--?pie|--?gnu-unique|--?emit-relocs|-[qxXnNdgm]|-d[cp]|--?discard-[\w-]+|--?no-[\w-]+|--?color-diagnostics.*
+      |--?compress-debug-sections.*|-melf\w+|--?unresolved-symbols.*|--?keep-[\w-]+|--?pack-dyn-relocs.*|--?threads.*
       |--gc-sections|--icf=(all|safe|none)|--nmagic|--omagic|--(common|max)-page-size.*|--error-limit.*|--copy-dt-needed-entries|--gdb-index|--whole-archive)
     """,
     re.VERBOSE | re.ASCII | re.DOTALL,

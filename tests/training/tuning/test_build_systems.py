@@ -22,8 +22,9 @@ from passpilot.training.corpus.layout import Corpus
 from passpilot.training.rewards import allocated_bytes
 from passpilot.training.tuning.build import RECORDING, rebuild_line, recorded_corpus
 from passpilot.training.tuning.decision_file import UnitDecisions, write_decisions
-from tests.cli.cc.test_builds import unpacked
 from tests.command import PASSPILOT, passpilot
+from tests.corpus.build import build
+from tests.corpus.programs import all_programs
 
 CLANG: Final = str(shutil.which("clang-22"))
 MAIN: Final = """
@@ -189,7 +190,7 @@ SHAPES: Final = {
         "passpilot build",
         {
             "binding.gyp": "{'targets': [{'target_name': 'demo', 'sources': ['node.c', 'twice.c'],"
-            " 'cflags': ['-Oz'], 'ldflags': ['-B/usr/bin']}]}",
+            " 'cflags': ['-Oz']}]}",
             "node.c": NODE,
         },
         "npm install --silent --no-save node-gyp@10",
@@ -243,8 +244,8 @@ def test_a_build_is_recorded_and_built_with_decisions(here: Path, name: str) -> 
         (here / file).write_text(text)
     if shape.before:
         shell(shape.before)
-    build = shape.build.split()
-    corpus = Corpus.read(recorded_corpus(build, "tuned"), "/")
+    command = shape.build.split()
+    corpus = Corpus.read(recorded_corpus(command, "tuned"), "/")
     assert {os.path.basename(unit) for unit in corpus.units} == shape.units
     assert not shape.program or [program.name for program in corpus.programs] == [shape.program]
     (product,) = here.glob(shape.product)
@@ -252,7 +253,7 @@ def test_a_build_is_recorded_and_built_with_decisions(here: Path, name: str) -> 
 
     (twice,) = (unit for unit in corpus.units if unit.endswith("twice.c"))
     write_decisions("file.decisions", [UnitDecisions(twice, {}, functions={"twice": ("speed", "unroll=4")})])
-    line = rebuild_line(build, f"--decisions={here}/file.decisions", f"tuned/{RECORDING}")
+    line = rebuild_line(command, f"--decisions={here}/file.decisions", f"tuned/{RECORDING}")
     assert line.startswith(shape.line)
     shell(f"{shape.clean}; {line}")
     (product,) = here.glob(shape.product)
@@ -268,8 +269,9 @@ def test_the_page_has_a_row_for_every_shape() -> None:
 
 @pytest.mark.soak
 def test_autotools_with_libtool(here: Path) -> None:
-    unpacked("wavpack", here / "wavpack")
-    shell("cd wavpack && ./configure -q --disable-dependency-tracking CFLAGS=-Oz")
+    assert not build(["wavpack"])
+    shutil.copytree(all_programs()["wavpack"].source, here / "wavpack")
+    shell("cd wavpack && sh ./configure -q --disable-dependency-tracking CFLAGS=-Oz")
     corpus = Corpus.read(recorded_corpus(["make", "-s", "-C", "wavpack"], "tuned"), "/")
     assert {"wavpack", "wvunpack"} <= {program.name for program in corpus.programs}
     assert "libwavpack.so" in " ".join(program.name for program in corpus.programs)
@@ -351,6 +353,9 @@ def test_firmware_has_the_size_that_is_said(here: Path, board: str) -> None:
     sizes = re.search(r"fw\.elf: allocated (\d+) -> (\d+) bytes", done.err)
     assert sizes
     assert int(sizes[1]) > int(sizes[2])
+    summary = re.findall(r"^  (\S.*?)(?:  |$)", done.err, re.MULTILINE)
+    sections = ["bytes", "what brought it", "what it costs", "where: functions that change most"]
+    assert [row for row in summary if row.startswith(tuple(sections))] == summary[:1] + summary[5:-1]
     (image,) = (*here.glob("fw.elf"), *here.glob("out/fw.elf"))
     assert allocated_bytes(image.read_bytes()) == int(sizes[1]), "the start is what the build has made"
     line = re.search(r"build fw\.elf with: (.*)\n", done.out.decode())
