@@ -70,18 +70,11 @@ def _brought(table: Mapping[str, Any]) -> Iterator[str]:
 
 def _costs(table: Mapping[str, Any]) -> Iterator[str]:
     """What is lost by the options of units, by the ladder's table, and what decisions need."""
-    used = {option.partition("=")[0] for unit in table.get("units", ()) for option in unit["options"].split()}
-    unwind = {
-        option for unit in table.get("units", ()) for option in unit["options"].split() if "unwind" in option
-    }
+    used = {option for unit in table.get("units", ()) for option in unit["options"].split()}
     costs = dict.fromkeys(
         lever.loses
         for lever in LEVERS
-        if lever.loses
-        and (
-            unwind.intersection(lever.passpilot)
-            or any(option.partition("=")[0] in used for option in lever.machine)
-        )
+        if lever.loses and used.intersection((*lever.machine, *lever.passpilot))
     )
     yield "  what it costs"
     for cost in (*costs, "the decision file belongs to the sources: `--update` renews it when they change"):

@@ -87,8 +87,11 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str, reward
             )
         return numbers[name]
 
+    linker = linker_words(program)
     command = [link_driver(program), *link_words(program, small_link(program.arguments), number)]
-    linked = LinkedSizes(command, program.directory or str(corpus.folder), linker_words(program))
+    if "-fuse-ld=lld" not in linker:
+        command = [word for word in command if word != ALONE]
+    linked = LinkedSizes(command, program.directory or str(corpus.folder), linker)
     return linked_units(program, units, linked, reward)
 
 
@@ -190,6 +193,10 @@ def small_link(arguments: Sequence[str]) -> list[str]:
     ]
 
 
+ALONE: Final = "-Wl,--no-dependent-libraries"
+"""An option of lld alone."""
+
+
 def link_words(program: CorpusProgram, more: Sequence[str], place: Callable[[str], Word]) -> list[str | Word]:
     """The arguments that link a program; `place` gives the object of a unit.
 
@@ -202,5 +209,5 @@ def link_words(program: CorpusProgram, more: Sequence[str], place: Callable[[str
     for library in program.libraries:
         words += ["-Wl,--start-lib", *map(place, library), "-Wl,--end-lib"]
     # no other file than those of the command: objects for ELF may name libraries
-    alone = ["-Wl,--no-dependent-libraries"] if file_kind(program.arguments) == "elf" else []
+    alone = [ALONE] if file_kind(program.arguments) == "elf" else []
     return [*words, *program.foreign, *program.arguments, *alone, *more]

@@ -328,6 +328,10 @@ BOARDS: Final = {
         "Makefile": f"CC = clang-22 {CORTEX}\nCFLAGS = {SECTIONS}\nfw.elf: startup.o fw.o\n"
         "\tld.lld-22 -T link.ld --gc-sections -o $@ $^\nclean:\n\trm -f *.o\n",
     },
+    "make and GNU ld": {
+        "Makefile": f"CC = clang-22\nCFLAGS = {SECTIONS} -fno-pic\nfw.elf: startup.o fw.o\n"
+        "\tld -T link.ld --gc-sections -o $@ $^\nclean:\n\trm -f *.o\n",
+    },
     "cmake": {
         "CMakeLists.txt": "cmake_minimum_required(VERSION 3.20)\nproject(fw C)\n"
         "add_executable(fw.elf startup.c fw.c)\n"

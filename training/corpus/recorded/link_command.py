@@ -151,7 +151,10 @@ def driver_words(arguments: Iterable[str]) -> list[str]:
             words += ["-Xlinker", argument]
     position = [] if {"-shared", "-r", "-pie"}.intersection(words) else ["-no-pie"]
     loads = any("dynamic-linker" in word for word in words)
-    return [*words, "-nostdlib", *position, *["-static"] * (position != [] and not loads)]
+    static = ["-static"] * (position != [] and not loads)
+    if not any("-build-id" in word for word in words):  # clang has one of its own
+        words += ["-Xlinker", "--build-id=none"]
+    return [*words, "-nostdlib", *position, *static]
 
 
 def linker_of(words: Iterable[str]) -> str:
