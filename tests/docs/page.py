@@ -61,7 +61,9 @@ def script_of(text: str, skipped: tuple[str, ...] = ()) -> str:
     return "".join(block.script for block in blocks_of(text) if not block.text.startswith(skipped or "\0"))
 
 
-def run_page(page: Path, folder: Path, skipped: tuple[str, ...] = (), **variables: str) -> int:
+def run_page(
+    page: Path, folder: Path, skipped: tuple[str, ...] = (), variables: Mapping[str, str] | None = None
+) -> int:
     """Follow a page in a folder; returns how many outputs were compared.
 
     The commands must succeed, and print what the page says. `skipped` are beginnings of blocks that do not
@@ -73,7 +75,7 @@ def run_page(page: Path, folder: Path, skipped: tuple[str, ...] = (), **variable
     blocks = [block for block in blocks_of(page.read_text()) if not block.text.startswith(skipped or "\0")]
     script = "".join(f"exec >{outputs}/{n}\n{block.script}" for n, block in enumerate(blocks))
     script = PORT.sub(lambda port: str(ports[port[0]]), script)
-    environment = {"PATH": PATH, "HOME": str(outputs), "LANG": "C.UTF-8", **variables}
+    environment = {"PATH": PATH, "HOME": str(outputs), "LANG": "C.UTF-8", **(variables or {})}
     code = run(f"exec 2>{outputs}/errors\n{script}", folder, environment)
     ran = len(list(outputs.glob("[0-9]*")))
     assert code == 0, f"{page.name}: {blocks[ran - 1].text}\n{(outputs / 'errors').read_text()}"
