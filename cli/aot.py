@@ -22,7 +22,7 @@ examples:
   passpilot aot model.onnx -o policy.so -mcpu=native
   passpilot opt in.bc -passes='default<Oz>' --inline=aot:policy.so -o out.bc
   passpilot aot model.onnx -o policy.o --symbol=my_policy
-  cc -I$(passpilot aot --include-dir) main.c policy.o
+  cc -I$(passpilot aot --include-dir) host.c policy.o
 
 The suffix of the output selects its kind: .so is a shared library for aot: and dlopen, .o is an object to
 link into any program, .ll is the optimized LLVM IR.

@@ -27,13 +27,16 @@ if TYPE_CHECKING:
     from passpilot.training.corpus.builder import CorpusDraft
     from passpilot.training.corpus.statistics import CorpusStatistics
 
-EXAMPLES: Final = """\
-examples:
+EXAMPLES: Final = {
+    "extract": """\
+example:
   make CC="passpilot cc --record=$PWD/recording"
   passpilot corpus extract --recording=recording -o corpus
-  passpilot corpus verify corpus
-  passpilot corpus split corpus -o parts
-"""
+""",
+    "verify": "example:\n  passpilot corpus verify corpus\n",
+    "split": "example:\n  passpilot corpus split corpus --shares=50,25,25 -o parts\n",
+    "stats": "example:\n  passpilot corpus stats corpus\n",
+}
 
 DEBIAN_EXAMPLE: Final = """\
 example:
@@ -74,13 +77,13 @@ def make_parser() -> Parser:
     parser = Parser(
         "passpilot corpus",
         description="Gather modules of real programs to tune and learn on.",
-        epilog=EXAMPLES,
+        epilog=EXAMPLES["extract"],
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
 
     def command(name: str, line: str, text: str) -> Parser:
         sub: Parser = commands.add_parser(
-            name, help=line, description=text, epilog=EXAMPLES, old_names=OLD_NAMES
+            name, help=line, description=text, epilog=EXAMPLES[name], old_names=OLD_NAMES
         )
         if name != "extract":
             sub.add_argument("corpus", metavar="CORPUS", help="a corpus of passpilot or of mlgo-utils")

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 EPILOG: Final = f"""\
 example:
-  {mlir.VARIABLE}=iree.compiler passpilot doctor
+  passpilot doctor
+  {mlir.VARIABLE}=torch_mlir passpilot doctor
 
 {mlir.VARIABLE} names the package whose MLIR is used: {", ".join(mlir.ROOTS)}.
 By default, it is the first of these that is installed."""

@@ -19,10 +19,15 @@ from passpilot.plugin.errors import LogError, UsageError
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.files import files_below
 
-_EXAMPLE = """\
-examples:
+_SHOW = """\
+example:
   passpilot opt in.bc -passes='default<Oz>' --inline=random:7 --log decisions.log -o out.bc
   passpilot log show decisions.log --limit 20
+"""
+_DIFF = """\
+example:
+  passpilot opt in.bc -passes='default<Oz>' --inline=random:7 --log decisions.log -o out.bc
+  passpilot opt in.bc -passes='default<Oz>' --inline=random:8 --log other.log -o out.bc
   passpilot log diff decisions.log other.log
 """
 
@@ -58,20 +63,20 @@ def main(argv: Sequence[str]) -> int:
 
 
 def make_parser() -> Parser:
-    parser = Parser("passpilot log", description="Print decision logs, and compare two.", epilog=_EXAMPLE)
+    parser = Parser("passpilot log", description="Print decision logs, and compare two.", epilog=_SHOW)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     show = commands.add_parser(
         "show",
         help="print one line per decision, and a summary",
         description="Print one line per decision of a log, and a summary.",
-        epilog=_EXAMPLE,
+        epilog=_SHOW,
     )
     diff = commands.add_parser(
         "diff",
         help="print the decisions that two logs take differently",
         description="Print the decisions that two logs of one module take differently, and a summary.\n"
         "Decisions belong together if they have the same function, caller, callee, location and register.",
-        epilog=_EXAMPLE,
+        epilog=_DIFF,
     )
     for command, options in ((show, LogOptions), (diff, LogDiffOptions)):
         command.add_fields(options)

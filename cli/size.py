@@ -30,7 +30,7 @@ costs nothing is taken; what loses something is named, and taken with --allow. D
 
 examples:
   passpilot size lua luac
-  passpilot size lua --result=- | jq '.files[0].allocated'
+  passpilot size lua --result=sizes.json
   passpilot tune --ladder -o tuned -- make -j2
   passpilot size --ladder tuned/lua --allow=unwind,lto"""
 

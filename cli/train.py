@@ -19,12 +19,44 @@ from passpilot.training.rewards import REWARDS
 if TYPE_CHECKING:
     from passpilot.training.learning.training import Training
 
-EXAMPLES: Final = """\
-examples:
+EXAMPLE: Final = """\
+example:
   passpilot train data --corpus=corpus --split=split.toml --teacher='decisions:{program}.decisions' -o data
   passpilot train imitate imitate.toml -o model
   passpilot opt in.bc -passes='default<Oz>' --inline=onnx:model/model.onnx -o out.bc
 """
+
+EXAMPLES: Final = {
+    "data": """\
+examples:
+  passpilot train data a.bc in.bc --teacher=default --teacher=python:policy.py:decide -o taught
+  passpilot train data --corpus=corpus --flips=4 --budget=60 -o flips
+""",
+    "imitate": """\
+example:
+  printf 'policy = "trees"\\n[data]\\ntrain = ["data/train"]\\n' > trees.toml
+  passpilot train imitate trees.toml -o clone
+""",
+    "evolve": """\
+example:
+  printf 'modules = ["*.bc"]\\niterations = 2\\n' > evolve.toml
+  passpilot train evolve evolve.toml -o evolved
+""",
+    "ppo": """\
+example:
+  printf 'modules = ["in.bc"]\\nsteps = 64\\n' > ppo.toml
+  passpilot train ppo ppo.toml -o agent
+""",
+    "dqn": """\
+example:
+  printf 'modules = ["in.bc"]\\nsteps = 64\\n' > dqn.toml
+  passpilot train dqn dqn.toml -o agent
+""",
+    "native-size": """\
+example:
+  passpilot train native-size modules/*.bc --dimension=4 -o sizes
+""",
+}
 
 MODEL, CHECKPOINT = "model.onnx", "checkpoint.npz"
 """Files of a folder that has a model, or the beginning of one."""
@@ -106,11 +138,11 @@ def main(argv: Sequence[str]) -> int:
 
 
 def make_parser() -> Parser:
-    parser = Parser("passpilot train", description="Train a model, from decisions to ONNX.", epilog=EXAMPLES)
+    parser = Parser("passpilot train", description="Train a model, from decisions to ONNX.", epilog=EXAMPLE)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     for name, (_, line, text) in COMMANDS.items():
         command: Parser = commands.add_parser(
-            name, help=line, description=text, epilog=EXAMPLES, old_names=OLD_NAMES
+            name, help=line, description=text, epilog=EXAMPLES[name], old_names=OLD_NAMES
         )
         if name in ("data", "native-size"):
             _add_modules(command, name)

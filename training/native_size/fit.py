@@ -109,6 +109,9 @@ class FittedSize:
             raise InputError(f"train native-size: expected at least {needed}, got {len(rows.sizes)}")
         weights = np.sqrt(1 / (rows.sizes + EASY))[:, None]
         present = rows.counts.std(axis=0) > 0  # PLSRegression divides by it
+        if (kinds := int(present.sum())) < settings.dimension:
+            needed = f"functions that differ in at least {settings.dimension} entities of IR2Vec"
+            raise InputError(f"train native-size: expected {needed}, got {kinds}; lower --dimension")
         directions = PLSRegression(settings.dimension)
         directions.fit(rows.counts[:, present] * weights, rows.sizes[:, None] * weights)
         found = directions.x_rotations_ / (rows.counts[:, present] * weights).std(axis=0, ddof=1)[:, None]

@@ -22,7 +22,7 @@ from passpilot.training.native_size.fit import Accuracy, FitSettings, FittedSize
 from passpilot.training.native_size.functions import SHAPE, FunctionRows, measured_rows
 from passpilot.training.native_size.model import HEAD, VOCABULARY, NativeSize, shipped
 from tests.command import passpilot as command
-from tests.command import refused
+from tests.command import program, refused
 from tests.corpus.programs import programs
 
 SMALL = FitSettings(dimension=8, trees=30)
@@ -147,3 +147,9 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     (tmp_path / HEAD).write_bytes(b"none")
     with pytest.raises(InputError, match="expected an ONNX model of one input"):
         NativeSize.read(tmp_path)
+
+
+def test_functions_that_are_too_much_alike_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.ll").write_text(program(100))
+    told = refused("train", "native-size", "a.ll", "--dimension=8", "-o", "m", cwd=tmp_path)
+    assert "train native-size: expected functions that differ in at least 8 entities of IR2Vec, got " in told
