@@ -8,21 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from passpilot.training.ladder.levers import LEVERS
 from passpilot.training.rewards import SIZE_HEADS
+from passpilot.training.tuning.recipes import BROUGHT
 
 if TYPE_CHECKING:
     from passpilot.training.tuning.result import TuneResult
     from passpilot.training.tuning.study import Study
-
-BROUGHT: Final = {
-    "unwind": "unwind tables and placement of blocks",
-    "pipeline": "pipelines behind the level",
-    "inline": "inlining decisions",
-    "options": "options of code generation",
-    "size": "size levels of functions",
-    "unroll": "unrolling",
-    "eviction": "register allocation",
-}
-"""What a search can change, for people."""
 
 FUNCTIONS: Final = 10
 

@@ -14,6 +14,7 @@ from passpilot.plugin.files import read_regular
 from passpilot.training.report.logs import PageRun, Strings
 from passpilot.training.rewards import SIZE_HEADS, symbol_sizes
 from passpilot.training.tuning.decision_file import read_decisions
+from passpilot.training.tuning.recipes import BROUGHT
 
 Json = Mapping[str, object]
 
@@ -41,8 +42,16 @@ def tune_of(name: str, raw: Json) -> dict[str, object]:
         "text": text,
         "reward": str(raw.get("reward", "")),
         "sizes": _pairs(raw.get("sizes")),
+        "brought": _brought(raw.get("brought")),
         "units": [_unit_of(unit) for unit in units] if isinstance(units, list) else [],
     }
+
+
+def _brought(raw: object) -> dict[str, float]:
+    """What the parts of a search have brought, in words, the most first."""
+    found = {BROUGHT.get(key, str(key)): gain for key, gain in raw.items()} if isinstance(raw, dict) else {}
+    rows = [(words, float(gain)) for words, gain in found.items() if _is_number(gain)]
+    return dict(sorted(rows, key=lambda row: -row[1]))
 
 
 def _pairs(raw: object) -> dict[str, list[float]]:

@@ -64,6 +64,17 @@ EVICTION: Final = (
 )
 """Options of LLVM's greedy allocator: the order of live ranges, and what is evicted for what."""
 
+BROUGHT: Final = {
+    "unwind": "unwind tables and placement of blocks",
+    "pipeline": "pipelines behind the level",
+    "inline": "inlining decisions",
+    "options": "options of code generation",
+    "size": "size levels of functions",
+    "unroll": "unrolling",
+    "eviction": "register allocation",
+}
+"""What a search can change, for people."""
+
 SIZE_LEVELS: Final = ("optsize", "speed")
 """Words of decision files about functions: at -Oz some are smaller where size counts less."""
 

@@ -48,7 +48,9 @@ def test_units_of_a_search() -> None:
     (plain,) = shown(r=SEARCH)["tunes"]
     assert (plain["reward"], plain["units"], plain["sizes"]) == ("", [], {})
     sizes = {"allocated": [200, 100], "text": [100, 75], "file": [300, 150], "compressed": ["x", 1]}
-    (sized,) = shown(r={**SEARCH, "sizes": sizes})["tunes"]
+    brought = {"pipeline": 2, "inline": 34, "unknown": "?"}
+    (sized,) = shown(r={**SEARCH, "sizes": sizes, "brought": brought})["tunes"]
+    assert [*sized["brought"].items()] == [("inlining decisions", 34), ("pipelines behind the level", 2)]
     assert node(f"allSizes({json.dumps(sized)})") == (
         "r: allocated 50.0 % smaller, .text 25.0 % smaller, stripped 50.0 % smaller."
     )

@@ -31,10 +31,12 @@ function SearchSection({ data }) {
   `;
 }
 
-/** The change of what is loaded, of machine code, of the stripped file and of that by xz, in words. */
-function allSizes({ name, sizes }) {
+/** The changes of what is loaded, of machine code, of the stripped file and of that by xz; what brought them. */
+function allSizes({ name, sizes, brought }) {
   const words = Object.entries(sizes ?? {}).map(([size, [before, after]]) => `${size} ${change(after / before)}`);
-  return words.length ? `${name}: ${words.join(", ")}.` : "";
+  const gains = Object.entries(brought ?? {}).map(([what, gain]) => `${what} ${count(gain)}`);
+  const all = [...words, ...(gains.length ? [`smaller by ${gains.join(", by ")}`] : [])];
+  return all.length ? `${name}: ${all.join(", ")}.` : "";
 }
 
 const bestSize = (search, step) => `${count(step[2])} bytes (${change(step[2] / search.start)})`;
