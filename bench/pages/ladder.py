@@ -65,7 +65,10 @@ def levers(rows: dict[str, dict[str, Any]]) -> str:
             means = geometric_means(steps, SIZES)
             taken = sum(name in row["taken"] for row in rows.values())
             lines.append([f"`{name}`", *(f"{means[size]:.3f}" for size in SIZES), f"{taken} of {len(steps)}"])
-    return table(["lever", *SIZES.values(), "taken"], lines)
+    known = {name for row in rows.values() for name in row["steps"]}
+    missing = [f"`{lever.name}`" for lever in LEVERS if lever.name not in known]
+    rest = f"\nNot measured on these programs: {', '.join(missing)}.\n" if missing else ""
+    return table(["lever", *SIZES.values(), "taken"], lines) + rest
 
 
 def code_levers(record: Record) -> str:
@@ -73,11 +76,13 @@ def code_levers(record: Record) -> str:
     lines = []
     for name in list(CODE_LEVERS)[1:]:
         base = ON_TOP.removesuffix(", ") if name.startswith(ON_TOP) else "nothing"
-        if not worth(record, "R2", name, base):
+        rows = [worth(record, link, name, base) for link in LINKS]
+        if not all(rows):
             continue
-        means = [geometric_means(worth(record, link, name, base), SIZES) for link in LINKS]
-        lines.append([name, *(f"{each[size]:.3f}" for each in means for size in SIZES)])
-    return table(["", *(f"{link} {head}" for link in LINKS for head in SIZES.values())], lines)
+        means = [geometric_means(each, SIZES) for each in rows]
+        counts = " and ".join(map(str, dict.fromkeys(map(len, rows))))
+        lines.append([name, counts, *(f"{each[size]:.3f}" for each in means for size in SIZES)])
+    return table(["", "programs", *(f"{link} {head}" for link in LINKS for head in SIZES.values())], lines)
 
 
 def searched(rows: dict[str, dict[str, Any]]) -> str:
