@@ -52,7 +52,8 @@ def test_units_of_a_search() -> None:
     (sized,) = shown(r={**SEARCH, "sizes": sizes, "brought": brought})["tunes"]
     assert [*sized["brought"].items()] == [("inlining decisions", 34), ("pipelines behind the level", 2)]
     assert node(f"allSizes({json.dumps(sized)})") == (
-        "r: allocated 50.0 % smaller, .text 25.0 % smaller, stripped 50.0 % smaller."
+        "r: allocated 50.0 % smaller, .text 25.0 % smaller, stripped 50.0 % smaller, "
+        "smaller by inlining decisions 34, by pipelines behind the level 2."
     )
 
 
