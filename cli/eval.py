@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any, Final
@@ -42,7 +43,9 @@ def main(argv: Sequence[str]) -> int:
     force, output = keywords.pop("force"), keywords["output"]
     if output and not keywords["resume"]:
         check_made("eval", output, force=force, resume="--resume")
-    keywords["contenders"] = keywords.pop("contender")
+    profile = keywords.pop("profile")
+    also = f" {shlex.quote(f'--profile={profile}')}" if profile else ""
+    keywords["contenders"] = [contender + also for contender in keywords.pop("contender")]
     keywords["baselines"] = keywords["baselines"].split(",") if keywords["baselines"] else BASELINES
     state = "evaluating"
 
@@ -86,6 +89,7 @@ def make_parser() -> Parser:
     add("contender", action="append", default=[], metavar="WHO", help=contender)
     baselines = "what it is compared with (-Oz,-Os,-O2,-Oz+outline); the first is the reference"
     add("baselines", default="", metavar="LEVEL,...", help=baselines)
+    parser.shared("profile", "of all contenders, such as '{program}.profdata', not of baselines", default="")
     parser.shared("program")
     add("o", dest="output", default="", metavar="RESULT.json", help="the output: the result as JSON")
     parser.shared("markdown", default="")

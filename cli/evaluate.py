@@ -25,7 +25,7 @@ from passpilot.training.evaluation.program import EvaluationPlan
 from passpilot.training.evaluation.results import EvaluationResult, ProgramResult
 from passpilot.training.timing.instructions import check_counter
 
-DECISIONS: Final = "PASSPILOT_DECISIONS"
+FILES: Final = ("PASSPILOT_DECISIONS", "PASSPILOT_PROFILE")
 PROGRAM: Final = "{program}"
 """Stands for the name of a program."""
 
@@ -181,8 +181,8 @@ def _ways(flags: Sequence[str], base: CompileWay) -> list[CompileWay]:
     if options.rest:
         raise UsageError(f"eval: --contender: expected options of passpilot cc, got {options.rest[0]!r}")
     environment = options.environment()
-    if file := environment.get(DECISIONS):  # a link runs elsewhere
-        environment[DECISIONS] = os.path.abspath(file)
+    for name in set(FILES) & environment.keys():  # a link runs elsewhere
+        environment[name] = os.path.abspath(environment[name])
     tries = [{**environment, POLICY: policy} for policy in variants_of(options) if policy]
     return [CompileWay(base.level, base.flags, values, plugin=True) for values in tries or [environment]]
 

@@ -40,6 +40,7 @@ class OptOptions(NamedTuple):
     advice: AdviceFlags
     at: tuple[str, ...]
     decisions: str | None
+    profile: str | None
     module: ModuleOptions = part(ModuleOptions)
     passes: str | None = option(
         "passes", "p", metavar="PIPELINE", help="textual pipeline: such as 'default<Oz>'"
@@ -141,6 +142,7 @@ def _compile(options: OptOptions, pipeline: str, at: Mapping[str, str], advice: 
                 ),
                 remarks=options.remarks.remarks(),
                 decisions=options.decisions or "",
+                profile=options.profile or "",
                 policy=advice.policy or "",
             )
     _write(options, module)

@@ -134,6 +134,13 @@ TABLE: Final = (
         wording={"llc": ("FILE", "generate code with the options that `passpilot tune` has found")},
     ),
     OptionRow(
+        "profile",
+        "FILE",
+        "optimize for size what is cold in this profile, and outline nothing from what is hot",
+        ("opt", "cc", "plugin"),
+        "file",
+    ),
+    OptionRow(
         "policy",
         "@NAME",
         "compile with a policy: its models, its pipeline and its options of LLVM's",

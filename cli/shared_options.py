@@ -21,10 +21,10 @@ class SharedOption(NamedTuple):
     """The name with one dash, such as `j`."""
 
 
-_LOAD: Final = next(row for row in TABLE if row.name == "load")
+_TABLE: Final = {row.name: row for row in TABLE}
 
 SHARED: Final[Mapping[str, SharedOption]] = {
-    "load": SharedOption(_LOAD.value, _LOAD.help),
+    **{name: SharedOption(_TABLE[name].value, _TABLE[name].help) for name in ("load", "profile")},
     "corpus": SharedOption("DIR", "take programs from a corpus of passpilot corpus"),
     "program": SharedOption("NAME", "only this program; may be repeated"),
     "root": SharedOption("DIR", "links may read files below DIR, not only of the corpus"),

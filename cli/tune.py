@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -19,10 +20,11 @@ from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.files import check_output
 from passpilot.training.tuning.build import RECORDING, rebuild_line
 from passpilot.training.tuning.result import TuneResult
-from passpilot.training.tuning.reward import NAMES, RUN, SIZE
+from passpilot.training.tuning.reward import EXECUTED, NAMES, RUN, SIZE
 from passpilot.training.tuning.search import LEVERS, MORE_LEVERS
 from passpilot.training.tuning.study import Study, Trial
 from passpilot.training.tuning.tune import BUDGET, tune
+from passpilot.training.tuning.unit import PROFILE
 
 EPILOG: Final = """\
 examples:
@@ -85,6 +87,7 @@ def _searched(options: Mapping[str, Any]) -> TuneResult:
         if build:
             path = os.path.abspath(f"{output}/{result.name}.decisions")
             flags = [*["-flto", *result.link] * bool(options["lto"]), f"--decisions={path}"]
+            flags += [f"--{option}" for option in options["options"]]
             line = rebuild_line(build, " ".join(flags), os.path.join(output, RECORDING))
             print(f"build {result.name} with: {line}")
 
@@ -100,9 +103,21 @@ def _searched(options: Mapping[str, Any]) -> TuneResult:
 
 def _climb(options: dict[str, Any], extra: Mapping[str, Any]) -> None:
     """Measure what to switch on in the build, and search decisions on top of it."""
-    fixed = ("modules", "passes", "lto", "keep", "at_most", "unseen", "update", "function", "result")
+    fixed = (
+        "modules",
+        "passes",
+        "lto",
+        "keep",
+        "at_most",
+        "unseen",
+        "update",
+        "function",
+        "options",
+        "result",
+    )
     if wrong := next((name for name in fixed if options[name]), "threads" * (options["threads"] > 1)):
-        got = "a module" if wrong == "modules" else f"--{wrong.replace('_', '-')}"
+        names = {"modules": "a module", "options": "--profile"}
+        got = names.get(wrong, f"--{wrong.replace('_', '-')}")
         raise UsageError(f"tune: --ladder: expected a build or a corpus, and no {got}")
     shared = ("reward", "jobs")
     ours = {name: options[name] for name in ("corpus", "build", "program", "root", "output", *shared)}
@@ -148,6 +163,9 @@ def make_parser() -> Parser:
         f"'{RUN}: {{}} ARGUMENTS'; {RUN} for the program's recorded runs"
     )
     parser.shared("reward", reward, default=SIZE)
+    counted = f"instructions: {RUN} in --reward counts those of runs by valgrind, and --at-most takes it, too"
+    add("runs", choices=("time", "instructions"), default="time", help=counted)
+    parser.shared("profile", default="")
     unseen = "time the result of --reward=run with other inputs, too, which the search does not see"
     add("unseen", action="append", default=[], metavar="COMMAND", help=unseen)
     levers = f"what to search, among {', '.join((*LEVERS, *MORE_LEVERS))} ({','.join(LEVERS)})"
@@ -183,6 +201,9 @@ def _parsed(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     values: dict[str, Any] = parser.values(ours)
     budget = values.pop("budget")
     seconds = None if values["compiles"] else budget
+    profile = values.pop("profile")
+    if values.pop("runs") == "instructions":
+        _count_runs(values)
     for name in ("size", "traceback"):
         values.pop(name, None)
     return {
@@ -191,4 +212,13 @@ def _parsed(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
         "build": argv[at + 1 :],
         "search": tuple(values["search"].split(",")),
         "seconds": seconds,
+        "options": (f"{PROFILE}{os.path.abspath(profile)}",) if profile else (),
     }, llvm
+
+
+def _count_runs(values: dict[str, Any]) -> None:
+    """Let the runs in rewards and limits count by their instructions."""
+    texts = [values["reward"], *values["at_most"]]
+    values["reward"], *values["at_most"] = (re.sub(rf"^\s*{RUN}\b", EXECUTED, text) for text in texts)
+    if [values["reward"], *values["at_most"]] == texts:
+        raise UsageError(f"tune: --runs: expected --reward={RUN} or --at-most={RUN}:RATIO beside it")

@@ -39,6 +39,7 @@ def optimize(
     options: PipelineOptions = PLAIN,
     remarks: Remarks = NO_REMARKS,
     decisions: str = "",
+    profile: str = "",
     policy: str | ChosenPolicy = "",
     isolated: bool = False,
     deadline: float | None = None,
@@ -62,6 +63,8 @@ def optimize(
         remarks: the file for the remarks of LLVM's passes.
         decisions: the path of a decision file of ``passpilot tune``. It decides about inlining if no advisor
             does, adds its pipeline behind the level's own, and marks functions for the machine outliner.
+        profile: the path of a profile, of llvm-profdata or of samples. What is cold in it is optimized for
+            size, and the machine outliner takes nothing from what is hot.
         policy: a policy, as ``@oz``. It decides where no advisor and no decision file does, and adds its
             pipeline behind the level's own unless `at` has one there.
         isolated: compile in a child process, so that a fatal error of LLVM is an exception here. The child is
@@ -79,7 +82,7 @@ def optimize(
     text = _pipeline_text(pipeline)
     wanted = _core_options(options, at)
     wanted.cpu, wanted.features, wanted.verify = mcpu, mattr, verify
-    wanted.remarks, wanted.decisions = remarks.core, decisions
+    wanted.remarks, wanted.decisions, wanted.profile = remarks.core, decisions, profile
     with ExitStack() as stack:
         several = _advisors(module, wanted, advisors, policy, stack)
         _run(module, text, wanted, several, deadline_of("optimize", isolated, deadline))

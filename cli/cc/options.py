@@ -233,7 +233,7 @@ class Options:
             return True
         runners = [self.value(point) for point in HOOKED if point in self._given]
         logged = bool(runners) and "log" in self._given
-        whole = not {"decisions", "policy"}.isdisjoint(self._given)
+        whole = not {"decisions", "policy", "profile"}.isdisjoint(self._given)
         advised = logged or whole or any(runner != "default" for runner in runners)
         return advised and (self.stats or not unoptimized)
 

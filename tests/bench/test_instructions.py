@@ -29,19 +29,19 @@ def test_more_work_has_more_instructions(tmp_path: Path) -> None:
 
 
 def test_a_command_that_fails_is_named() -> None:
-    with pytest.raises(SystemExit, match=r"exit code 3 of \['sh', '-c', 'exit 3'\]"):
+    with pytest.raises(SystemExit, match=r"success of \['sh', '-c', 'exit 3'\], got .*3"):
         instructions({"wrong": ["sh", "-c", "exit 3"]})
 
 
 def test_a_command_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "DEADLINE", 0.2)
-    with pytest.raises(SystemExit, match=r"an end within 0\.2 s"):
+    monkeypatch.setattr(counting, "DEADLINE", 0.005)
+    with pytest.raises(SystemExit, match=r"within 0\.005 s"):
         instructions({"slow": ["sleep", "30"]})
 
 
 def test_valgrind_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(SystemExit, match="valgrind: not found"):
+    with pytest.raises(SystemExit, match="valgrind is not on the PATH"):
         instructions({"any": ["true"]})
 
 

@@ -278,3 +278,14 @@ def test_real_programs(tmp_path: Path) -> None:
     mean = made["summary"]["-Oz"]["allocated"]["best-of:2"]
     assert mean["low"] <= mean["ratio"] <= mean["high"] < 1
     assert (tmp_path / "r.html").stat().st_size < 1_000_000
+
+
+def test_a_profile_is_for_all_policies(small: Path) -> None:
+    """`work` never ran in the profile, and so is for size."""
+    (small.parent / "count.prof").write_text("unused:900:1\n 1: 900\n")
+    flags = ("--profile={program}.prof", "--contender=-O2 default", "--baselines=-O2", "--program=count")
+    evaluated(small, *flags)
+    found = result(small.parent / "r.json")["programs"][0]["results"]
+    profiled = found["-O2 default '--profile={program}.prof'"]
+    assert profiled["text"] < found["-O2"]["text"]
+    assert profiled["output"] == "right"

@@ -24,7 +24,7 @@ FAST: Final = {
     "from-mlgo.md": 0,
     "vectorization.md": 4,
     "distribution.md": 3,
-    "outlining.md": 5,
+    "outlining.md": 6,
     "mlir-buffers.md": 1,
     "mlir-fusion.md": 2,
     "install.md": 0,

@@ -25,6 +25,7 @@ LONG: Final = {
     "compiler-service.md": "the protocol's guarantees, to look things up",
     "environments.md": "two interfaces of the same episodes",
     "ladder.md": "the table of all levers, and what is lost by them",
+    "outlining.md": "two points, profiles, and a table of results for each",
     "passes.md": "the reference of passes, options and points",
     "performance.md": "results, with one table for every path",
     "reliability.md": "results, made of the sweeps' records",

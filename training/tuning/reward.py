@@ -38,11 +38,15 @@ NAMES: Final = (*FILE_SIZES, *MEASURES, *PARTS)
 RUN: Final = "run"
 """The time of a run of the program."""
 
+EXECUTED: Final = "executed"
+"""The instructions that a run of the program executes."""
+
 PROGRAM: Final = "{}"
 """The executable, in the command of a run."""
 
 _TERM: Final = re.compile(r"(?:(\d+(?:\.\d+)?)\*)?([a-z-]+)")
 _LIMIT: Final = re.compile(r"([a-z-]+):(\d+(?:\.\d+)?)")
+_RUN_LIMIT: Final = re.compile(rf"{EXECUTED}:(\d+(?:\.\d+)?)(?::(.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +58,25 @@ class RewardText:
     limits: Sequence[tuple[str, float]] = ()
     run: tuple[str, ...] | None = None
     """The command of the run whose time counts; empty for the program's recorded runs, None for no run."""
+    executed: bool = False
+    """Whether the instructions of the run count, not its time."""
+    run_limits: Sequence[tuple[tuple[str, ...], float]] = ()
+    """Commands of runs, as in `run`, and how much their instructions may grow."""
 
     @classmethod
     def parse(cls, text: str, limits: Sequence[str] = ()) -> RewardText:
         """Parse ``text``, ``0.8*allocated+0.2*mca``, ``run: {} FILE``, and limits such as ``mca:1.01``.
 
+        ``executed: {} FILE`` counts instructions; ``executed:1.02: {} FILE`` limits them.
+
         Raises:
             UsageError: the text is wrong.
         """
-        if text.partition(":")[0].strip() == RUN:
+        if (name := text.partition(":")[0].strip()) in (RUN, EXECUTED):
             if limits:
                 raise UsageError(f"--at-most: expected no limit beside --reward={RUN}, got {limits[0]!r}")
-            return cls(text, run=run_command("--reward", text.partition(":")[2]))
+            command = run_command("--reward", text.partition(":")[2])
+            return cls(text, run=command, executed=name == EXECUTED)
         terms = []
         for part in text.replace(" ", "").split("+"):
             found = _TERM.fullmatch(part)
@@ -73,18 +84,21 @@ class RewardText:
                 known = f"{', '.join(NAMES)}, {RUN}: COMMAND, or a sum such as 0.8*allocated+0.2*mca"
                 raise UsageError(f"--reward: expected {known}, got {part!r}")
             terms.append((float(found[1] or 1), found[2]))
-        bounds = []
+        bounds, runs = [], []
         for limit in limits:
+            if found := _RUN_LIMIT.fullmatch(limit):
+                runs.append((run_command("--at-most", found[2] or ""), float(found[1])))
+                continue
             found = _LIMIT.fullmatch(limit)
             if not found or found[1] not in NAMES:
                 raise UsageError(f"--at-most: expected NAME:RATIO such as mca:1.01, got {limit!r}")
             bounds.append((found[1], float(found[2])))
-        return cls(text, terms, bounds)
+        return cls(text, terms, bounds, run_limits=runs)
 
     def change(self, start: float, best: float) -> str:
         """The text of a change."""
         if self.run is not None:
-            return f"run time {start:.0f} -> {best:.3f}"
+            return f"{'instructions' if self.executed else 'run time'} {start:.0f} -> {best:.3f}"
         if len(self.terms) == 1 and (name := self.terms[0][1]) not in PARTS:
             return f"{SIZE_HEADS.get(name, name)} {start:.0f} -> {best:.0f} bytes"
         return f"{self.text} {start:.6g} -> {best:.6g}"

@@ -3,7 +3,8 @@
 
 The time of a run does not tell which function became faster, so a trial changes many decisions at once. Every
 trial runs in turns with the best program so far, on one processor. It becomes the best one if it prints the
-same and the 95 % interval of the ratio of their times is below 1.
+same and the 95 % interval of the ratio of their times is below 1. If the instructions of the runs count,
+which are exact, every program runs once.
 
 1. **Policies and pipelines** everywhere.
 2. **Halves.** The same in a random half of the units.
@@ -29,6 +30,7 @@ from passpilot.training.corpus.layout import ProgramRun
 from passpilot.training.timing.commands import Commands
 from passpilot.training.timing.paired_times import RunTime
 from passpilot.training.timing.program_runs import ProgramRuns
+from passpilot.training.timing.run_counts import RunCounts
 from passpilot.training.tuning.recipes import (
     EVICTION,
     SPEED_POLICIES,
@@ -71,6 +73,7 @@ class SpeedSearch(Study):
         runs: what is timed.
         unseen: runs for the end, with inputs that the search does not see.
         deadline: the seconds that one run may take.
+        executed: whether the instructions of the runs count, not their time.
     """
 
     seed: int = 0
@@ -79,6 +82,7 @@ class SpeedSearch(Study):
     runs: Sequence[ProgramRun] = field(kw_only=True)
     unseen: Sequence[ProgramRun] = ()
     deadline: float = 60.0
+    executed: bool = False
     confirmed: RunTime | None = None
     """The result's time relative to LLVM's own, with the inputs of the search."""
     confirmed_unseen: RunTime | None = None
@@ -91,6 +95,7 @@ class SpeedSearch(Study):
             Error: a unit does not compile with LLVM's own decisions, or the program does not link or run.
         """
         self._random, self._commands = random.Random(self.seed), Commands()
+        self._counters: dict[tuple[ProgramRun, ...], RunCounts] = {}
         with tempfile.TemporaryDirectory(prefix="passpilot-speed-") as self.folder:
             try:
                 return super().run()
@@ -105,8 +110,13 @@ class SpeedSearch(Study):
                 return
             idle = 0 if self.attempt(choices) else idle + 1
 
+    @property
+    def what(self) -> str:
+        """What is made small, for people."""
+        return "instructions" if self.executed else "run time"
+
     def value_text(self, value: float) -> str:
-        return f"run time {value:.3f}"
+        return f"{self.what} {value:.3f}"
 
     def facts(self) -> dict[str, object]:
         return {"confirmed": self.confirmed, "unseen": self.confirmed_unseen}
@@ -115,7 +125,7 @@ class SpeedSearch(Study):
         """What the last measurement showed, in words."""
         if self.confirmed is None:
             return "no faster program found"
-        text = f"run time {_interval(self.confirmed)}"
+        text = f"{self.what} {_interval(self.confirmed)}"
         if self.confirmed["high"] is None or self.confirmed["high"] >= 1:
             return f"{text}: not clearly faster, so the decisions are LLVM's own"
         return f"{text}, unseen inputs {_interval(self.confirmed_unseen)}" if self.confirmed_unseen else text
@@ -138,6 +148,9 @@ class SpeedSearch(Study):
 
     def paired(self, runs: Sequence[ProgramRun], old: str, new: str, pairs: int) -> RunTime | None:
         """The time of `new` relative to `old`; None if `new` fails, hangs or prints something else."""
+        if self.executed:
+            counter = RunCounts(self._commands, runs, self.deadline)
+            return self._counters.setdefault(tuple(runs), counter).ratio(self._path(old), self._path(new))
         linked = {"old": self._path(old), "new": self._path(new)}
         return self._drivers(runs).measure(linked, "old", pairs)["new"].time
 
@@ -234,5 +247,40 @@ class SpeedSearch(Study):
             self.confirmed_unseen = self.paired(self.unseen, "start", "best", CONFIRMING)
 
 
+@dataclass
+class RunLimits:
+    """Whether the runs of a program execute at most so many times the instructions of the first program.
+
+    Raises:
+        InputError: the first program does not run.
+    """
+
+    linker: LinkedSizes | None
+    limits: Sequence[tuple[Sequence[ProgramRun], float]]
+    deadline: float = 60.0
+    _most: dict[int, float] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._counts = [RunCounts(Commands(), runs, self.deadline) for runs, _ in self.limits]
+
+    def __call__(self, units: Sequence[Compiled]) -> bool:
+        if self.linker is None or not self.limits:
+            return True
+        with tempfile.TemporaryDirectory(prefix="passpilot-count-") as folder:
+            path = os.path.join(folder, "program")
+            self.linker.link(units, path)
+            return all(self._holds(number, path) for number in range(len(self.limits)))
+
+    def _holds(self, number: int, path: str) -> bool:
+        outcome = self._counts[number].outcome(path)
+        if number not in self._most:
+            if not outcome.instructions:
+                raise InputError(f"tune: expected a program that runs, got: {outcome.errors[0]}")
+            self._most[number] = outcome.instructions * self.limits[number][1]
+        return outcome.instructions is not None and outcome.instructions <= self._most[number]
+
+
 def _interval(timed: RunTime) -> str:
+    if timed["low"] == timed["high"]:
+        return f"{timed['ratio']:.4f}"
     return f"{timed['ratio']:.3f} ({timed['low']:.3f} to {timed['high']:.3f}, {timed['pairs']} pairs)"

@@ -110,6 +110,7 @@ class Study:
         budget: what the study may spend.
         callbacks: called with the study and the `Trial` after each trial; they may call `stop`.
         name: the program's, for people.
+        accepts: whether a smaller program may be taken; called with the start first.
         curve: compilations, seconds and bytes at the start and at each improvement.
         trials: how many there were.
         start: the outcome with LLVM's own decisions.
@@ -125,6 +126,7 @@ class Study:
     budget: Budget = field(default_factory=Budget)
     callbacks: Sequence[TrialCallback] = ()
     name: str = ""
+    accepts: Callable[[Sequence[Compiled]], bool] = lambda _: True
     curve: list[tuple[int, float, float]] = field(default_factory=list)
     trials: int = 0
     start: Outcome = field(init=False)
@@ -198,6 +200,7 @@ class Study:
                 raise result
             compiled.append(result)
         self.best = Outcome(compiled, self.measure(compiled))
+        self.accepts(compiled)
         self._note()
         self.report(self.best.total)
         return self.best
@@ -249,8 +252,8 @@ class Study:
         return max(1, -(-self.engine.jobs // max(1, len(trial))))
 
     def take(self, outcome: Outcome | None) -> bool:
-        """Make a measured outcome the best one, if it is smaller."""
-        if outcome is None or outcome.total >= self.best.total:
+        """Make a measured outcome the best one, if it is smaller and accepted."""
+        if outcome is None or outcome.total >= self.best.total or not self.accepts(outcome.units):
             return False
         self.best = outcome
         self._note()

@@ -17,6 +17,7 @@ from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.module import Module
 from passpilot.training.corpus.layout import Corpus, ProgramRun
 from passpilot.training.machines.local import Machines, machines
+from passpilot.training.timing.instructions import check_counter
 from passpilot.training.tuning.build import recorded_corpus
 from passpilot.training.tuning.decision_file import read_decisions
 from passpilot.training.tuning.engine import Engine
@@ -24,7 +25,7 @@ from passpilot.training.tuning.kernels.tune import KernelRequest, is_kernel
 from passpilot.training.tuning.result import TuneResult, earlier_decisions
 from passpilot.training.tuning.reward import RUN, SIZE, RewardText, run_command
 from passpilot.training.tuning.search import LEVERS, MORE_LEVERS, Search
-from passpilot.training.tuning.speed import SpeedSearch
+from passpilot.training.tuning.speed import RunLimits, SpeedSearch
 from passpilot.training.tuning.study import Budget
 from passpilot.training.tuning.tuned_program import TunedProgram, linked_program, single_module, with_kept
 from passpilot.training.tuning.whole_program import merged_program
@@ -85,7 +86,7 @@ def tune(
         compiles: compilations for each module; the same number and seed give the same result.
         seconds: the time for each module; 60 if there is no other budget.
         update: a decision file to start from; only functions that have changed are searched.
-        options: LLVM's, of code generation, that the build has anyway, such as ``unwind=shared``.
+        options: LLVM's that the build has anyway, such as ``unwind=shared``; or ``profile=FILE``.
         jobs: how many compilations run at once; as many as processors by default.
         engine: who compiles: ``local`` processes, or the machines of a ``ray`` cluster.
         address: the cluster's; empty for one on this machine.
@@ -121,6 +122,8 @@ def _checked(
 ) -> tuple[RewardText, list[ProgramRun]]:
     """The reward, and the runs of unseen inputs."""
     wanted = RewardText.parse(reward, at_most)
+    if wanted.executed or wanted.run_limits:
+        check_counter()
     inputs = [ProgramRun(run_command("--unseen", command)[1:], os.getcwd()) for command in unseen]
     if inputs and wanted.run is None:
         raise UsageError(f"--unseen: expected --reward={RUN} beside it, got {reward!r}")
@@ -259,11 +262,12 @@ class _TuneRequest:
         if reward.run is None or program.linked is None:
             earlier = read_decisions(self.update) if self.update else []
             known = [earlier_decisions(unit, earlier) for unit in units]
-            return Search(units, engine, program.measure, name=program.name, seed=self.seed, known=known)
-        runs = [ProgramRun(reward.run[1:], os.getcwd())] if reward.run else list(program.runs)
-        if not runs:
-            expected = f"tune: expected a recorded run of {program.name}, got none"
-            raise UsageError(f"{expected}; use '{RUN}: {{}} ...'")
+            limits = RunLimits(
+                program.linked, [(runs_of(program, run), most) for run, most in reward.run_limits]
+            )
+            search = Search(units, engine, program.measure, name=program.name, seed=self.seed, known=known)
+            search.accepts = limits
+            return search
         return SpeedSearch(
             units,
             engine,
@@ -271,8 +275,9 @@ class _TuneRequest:
             name=program.name,
             seed=self.seed,
             linker=program.linked,
-            runs=runs,
+            runs=runs_of(program, reward.run),
             unseen=self.unseen,
+            executed=reward.executed,
         )
 
     @contextmanager
@@ -291,3 +296,13 @@ class _TuneRequest:
         yield folder
         with suppress(OSError):
             shutil.rmtree(folder)
+
+
+def runs_of(program: TunedProgram, command: Sequence[str]) -> list[ProgramRun]:
+    """The run of a command of `RewardText`, or the runs that the corpus has recorded."""
+    if program.linked is None:
+        raise UsageError(f"tune: expected a program that runs, got the module {program.name}")
+    if not command and not program.runs:
+        expected = f"tune: expected a recorded run of {program.name}, got none"
+        raise UsageError(f"{expected}; use '{RUN}: {{}} ...'")
+    return [ProgramRun(tuple(command[1:]), os.getcwd())] if command else list(program.runs)

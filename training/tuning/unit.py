@@ -16,6 +16,8 @@ from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
 from passpilot.plugin.compile import PipelineOptions, file_type, llvm_options
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.files import read_regular
 from passpilot.plugin.json_and_toml import parse_json
 from passpilot.plugin.module import Module
 from passpilot.training.tuning.decision_file import CallKey, word_kind
@@ -35,6 +37,9 @@ OPT_LEVEL: Final = 2
 
 SECTIONS: Final = ("-function-sections", "-data-sections", "-addrsig")
 """As clang has them, so that a linker can drop what is not used, and fold what is the same."""
+
+PROFILE: Final = "profile="
+"""What an option for the program's profile begins with."""
 
 KEPT: Final = 64
 """The most modules that a worker of a cluster keeps."""
@@ -92,7 +97,8 @@ class Unit:
         sections: whether a function has a section of its own, so that a linker can drop it.
         rewards: names of `PARTS` to measure.
         as_clang: whether the pipeline is clang's of the level, not opt's.
-        options: LLVM's for code generation, as NAME or NAME=VALUE, which the build has in any case.
+        options: LLVM's for code generation, as NAME or NAME=VALUE, which the build has in any case; the
+            profile of the program is one as ``profile=FILE``.
     """
 
     module: Module
@@ -102,6 +108,11 @@ class Unit:
     rewards: tuple[str, ...] = ()
     as_clang: bool = False
     options: tuple[str, ...] = ()
+
+    @property
+    def profile(self) -> str:
+        """The path of the program's profile; empty for none."""
+        return next((option[len(PROFILE) :] for option in self.options if option.startswith(PROFILE)), "")
 
     @property
     def name(self) -> str:
@@ -144,7 +155,12 @@ class Unit:
     def digest(self) -> bytes:
         """A hash of all that compilations have in common."""
         settings = tuple(getattr(self, setting.name) for setting in fields(self)[1:])
-        return hashlib.sha256(self.module.bitcode() + repr(settings).encode()).digest()
+        try:
+            profile = read_regular(self.profile) if self.profile else b""
+        except OSError as error:
+            got = f"got: {error.strerror}"
+            raise InputError(f"profile {self.profile}: expected a readable file, {got}") from error
+        return hashlib.sha256(self.module.bitcode() + repr(settings).encode() + profile).digest()
 
     def key(self, choice: UnitChoice) -> str:
         """The text of a choice in the names of kept results."""
@@ -201,12 +217,12 @@ class Unit:
         at = {last: choice.tail} if choice.tail else {}
         advisor = InlineAdvisor(decide)
         advisor.may_idle = True  # a unit without calls has nothing to ask
-        if self.options:
-            llvm_options([f"-{option}" for option in self.options])
+        if given := [f"-{option}" for option in self.options if not option.startswith(PROFILE)]:
+            llvm_options(given)
         if self.as_clang and self.relocation_model:  # clang's passes know it, opt's do not
             llvm_options([f"-relocation-model={self.relocation_model}"])
         wanted = PipelineOptions(as_clang=self.as_clang, functions=choice.functions)
-        optimize(module, self.pipeline, [advisor], at=at, options=wanted)
+        optimize(module, self.pipeline, [advisor], at=at, options=wanted, profile=self.profile)
         flags = [*SECTIONS] * self.sections + [f"-{option}" for option in choice.options]
         if flags:
             llvm_options(flags)

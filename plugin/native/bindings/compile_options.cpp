@@ -48,6 +48,7 @@ void bindPipelineOptions(nb::module_ &M) {
       .def_rw("pass_plugins", &PipelineOptions::PassPlugins)
       .def_rw("at", &PipelineOptions::At)
       .def_rw("decisions", &PipelineOptions::Decisions)
+      .def_rw("profile", &PipelineOptions::Profile)
       .def_rw("behind", &PipelineOptions::Behind)
       .def_rw("functions", &PipelineOptions::Functions);
 }

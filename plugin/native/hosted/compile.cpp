@@ -9,6 +9,7 @@
 #include "../llvm/decisions.h"
 #include "../llvm/inline_advisor.h"
 #include "../llvm/llvm_options.h"
+#include "../llvm/program_profile.h"
 #include "../llvm/register_allocation.h"
 #include "../llvm/user_pass.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -97,10 +98,15 @@ public:
     Passes.registerWith(PB, Text);
     if (!O.Functions.empty())
       registerDecisions(Passes, PB, decisionsOf(O));
-    if (O.Decisions.empty())
+    if (!O.Decisions.empty())
+      if (Error E = registerDecisions(Passes, PB, O.Decisions, nullptr))
+        throw InputError(toString(std::move(E)));
+    if (O.Profile.empty())
       return;
-    if (Error E = registerDecisions(Passes, PB, O.Decisions, nullptr))
-      throw InputError(toString(std::move(E)));
+    auto Reached = registerProfile(Passes, PB, O.Profile);
+    if (!Reached)
+      throw InputError(toString(Reached.takeError()));
+    Profile = *Reached;
   }
 
   void parse(const std::string &Text, const PipelineOptions &O) {
@@ -142,6 +148,7 @@ public:
   }
 
   UserPasses &Passes;
+  std::shared_ptr<const bool> Profile; ///< whether it is taken up; may be null
   // The order matters: the managers are destroyed before what they use.
   TargetLibraryInfoImpl TLII;
   PassInstrumentationCallbacks PIC;
@@ -221,6 +228,8 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
     for (const std::string &Point : Passes.unreached())
       Warnings.push_back("--at " + Point + ": the pipeline " + Text +
                          " has no such point");
+    if (P.Profile && !*P.Profile)
+      Warnings.push_back(std::string("--profile: ") + UnusedProfile);
     if (P.print())
       return Warnings;
     P.MPM.run(*M, P.MAM);

@@ -44,6 +44,7 @@ struct PipelineOptions {
   /// opt's: at -Oz, clang vectorizes straight-line code.
   bool AsClang = false;
   std::string Decisions; ///< path of a decision file; may be empty
+  std::string Profile;   ///< path of a profile; may be empty
   std::string Behind;    ///< a pipeline behind the level's own; may be empty
   /// Words about functions by their names, as in a decision file.
   std::map<std::string, std::vector<std::string>> Functions;

@@ -40,9 +40,7 @@ public:
   explicit EstimateProfile(Options Chosen) : Chosen(Chosen) {}
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
-    // Elsewhere LLVM outlines at -Oz by itself.
-    if (!M.getTargetTriple().isX86() || M.getProfileSummary(/*IsCS=*/false) ||
-        hasEntryCounts(M))
+    if (M.getProfileSummary(/*IsCS=*/false) || hasEntryCounts(M))
       return PreservedAnalyses::all();
     auto &FAM =
         MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();

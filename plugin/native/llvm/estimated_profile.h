@@ -21,8 +21,7 @@ constexpr llvm::StringLiteral EstimateProfileName = "estimate-profile";
 /// instructions as called S/n times, if that is more. The module gets a profile
 /// summary in which more than N runs are not cold. With
 /// -enable-machine-outliner=optimistic-pgo the machine outliner then takes only
-/// from blocks that run N times or less. A module with a profile keeps its own,
-/// and so does one that is not for x86: there LLVM outlines at -Oz by itself.
+/// from blocks that run N times or less. A module with a profile keeps its own.
 void registerEstimatedProfile(llvm::PassBuilder &PB);
 
 } // namespace passpilot

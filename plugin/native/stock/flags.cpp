@@ -75,6 +75,9 @@ Option Decisions("decisions", "FILE",
 Option Policy("policy", "@NAME",
               "Compile with a policy: its models, its pipeline and its options "
               "of LLVM's");
+Option Profile("profile", "FILE",
+               "Optimize for size what is cold in this profile, and outline "
+               "nothing from what is hot");
 Option Unwind("unwind", "MODE",
               "Write unwind tables that are exact at MODE: faults, "
               "shared, linked, calls, exceptions, none or full");
@@ -322,7 +325,8 @@ static Error checkTogether() {
   // Nothing here may need Python, which cannot start while we are loaded.
   const bool Changes =
       !Policy.last().empty() || !Unwind.last().empty() ||
-      !advisedPassPoints().empty() || !textsAt().empty() ||
+      !Profile.last().empty() || !advisedPassPoints().empty() ||
+      !textsAt().empty() ||
       any_of(Points, [](auto &F) { return advisedByChoice(F.Point.Name); });
   if (const StringRef Other = unadvisedLink(); Changes && !Other.empty())
     return createStringError("passpilot: expected an advised link without --" +
@@ -373,8 +377,8 @@ Error setUnwindTables() {
 }
 
 bool advisesOptimizer() {
-  return !decisionFile().empty() || !textsAt().empty() ||
-         !pipelineBehind().empty() ||
+  return !decisionFile().empty() || !profileFile().empty() ||
+         !textsAt().empty() || !pipelineBehind().empty() ||
          any_of(Points,
                 [](const PointFlags &F) {
                   return StringRef(F.Point.Function) == "optimize" &&
@@ -390,6 +394,8 @@ bool advisesOptimizer() {
 StockPolicy policy() { return StockPolicy(Policy.last()); }
 
 std::string decisionFile() { return Decisions.last(); }
+
+std::string profileFile() { return Profile.last(); }
 
 std::string filesToLoad() { return join(Load.values(), ":"); }
 

@@ -46,6 +46,8 @@ AdvisorOptions advisorOptions(const std::string &Point, const llvm::Module &M);
 StockPolicy policy();
 /// The decision file; empty if there is none.
 std::string decisionFile();
+/// The profile; empty if there is none.
+std::string profileFile();
 /// The files to load, separated by colons.
 std::string filesToLoad();
 /// Pairs of extension point and pipeline text.

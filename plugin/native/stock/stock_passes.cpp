@@ -5,6 +5,7 @@
 #include "../llvm/compat.h"
 #include "../llvm/decisions.h"
 #include "../llvm/points.h"
+#include "../llvm/program_profile.h"
 #include "../runtime/text.h"
 #include "flags.h"
 #include "host.h"
@@ -138,6 +139,12 @@ StockPasses::registerWith(PassBuilder &PB, PassStage Stage) {
   if (const std::string Path = decisionFile(); !Path.empty())
     if (Error E = registerDecisions(S->Passes, PB, Path, decideUnit))
       return E;
+  if (const std::string Path = profileFile(); !Path.empty()) {
+    auto Reached = registerProfile(S->Passes, PB, Path);
+    if (!Reached)
+      return Reached.takeError();
+    S->Profile = *Reached;
+  }
   if (const std::string Text = pipelineBehind(); !Text.empty()) {
     ModulePassManager Trial;
     if (Error E = checkPermitted(Text))
@@ -202,6 +209,9 @@ void StockPasses::end(bool Good, Messages &Report) {
   for (const std::string &Point : Passes.heldBack())
     Report.push_back({"warning", "-passpilot-at=" + Point +
                                      ": never ran: " + ProfileGate::Closed});
+  if (Profile && !*Profile)
+    Report.push_back(
+        {"warning", std::string("-passpilot-profile: ") + UnusedProfile});
   if (!Used)
     for (const auto &[Point, Runner] : atStage(advisedPassPoints()))
       Report.push_back({"warning", "-passpilot-advise=" + Point +

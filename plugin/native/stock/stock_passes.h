@@ -45,9 +45,10 @@ private:
   llvm::PassInstrumentationCallbacks Watch; ///< for builders without callbacks
   llvm::Module *M = nullptr;
   PassStage Stage = PassStage::Pipeline;
-  bool Used = false;         ///< a pass in Python was found
-  bool Sought = false;       ///< Python keeps something at address()
-  llvm::StringSet<> Refused; ///< elements whose error was reported
+  std::shared_ptr<const bool> Profile; ///< whether it is taken up; may be null
+  bool Used = false;                   ///< a pass in Python was found
+  bool Sought = false;                 ///< Python keeps something at address()
+  llvm::StringSet<> Refused;           ///< elements whose error was reported
 
   void find(llvm::StringRef Element);
   /// The pairs whose points are asked at this stage.

@@ -90,6 +90,8 @@ def test_what_passes_a_limit_is_never_taken(tmp_path: Path) -> None:
         ("0.5*text-mca", [], "--reward: expected allocated, text, .* got '0.5.text-mca'"),
         ("text+", [], "--reward: expected allocated, text, .* got ''"),
         ("text", ["mca"], "--at-most: expected NAME:RATIO such as mca:1.01, got 'mca'"),
+        ("text", ["executed:"], "--at-most: expected NAME:RATIO such as mca:1.01, got 'executed:'"),
+        ("text", ["executed:1: x"], "--at-most: expected {} and the program's arguments, got 'x'"),
         ("text", ["cats:1"], "--at-most: expected NAME:RATIO such as mca:1.01, got 'cats:1'"),
     ],
 )
