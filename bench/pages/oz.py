@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes docs/oz-results.md and its plot of what `python -m bench.measure.policies.oz` has recorded.
+"""Makes docs/oz-results.md and its plot of what bench.measure.policies.{oz,targets} have recorded.
 
 usage: python -m bench.pages.oz [--check]
 
@@ -13,6 +13,8 @@ from statistics import geometric_mean
 from typing import Any, Final
 
 from bench.lib import command, read
+from bench.lib.targets import TARGETS, Sizes
+from bench.measure.policies import targets
 from bench.measure.policies.levers import LINKS
 from bench.measure.policies.oz import CODE, PLAIN, POLICY, RECORD, ratios
 from bench.pages.dots import dots
@@ -64,6 +66,19 @@ def plot(record: Rows) -> str:
     return dots("@oz relative to the best flags without it", list(SIZES.values()), rows, left=160)
 
 
+def other_targets(record: targets.Record) -> str:
+    """The means of all sizes by target, and the loaded bytes of every program."""
+    means, rows = [], []
+    for target in filter(record.get, TARGETS):
+        found = targets.ratios(record, target)
+        cells = [cell({name: row[size] for name, row in found.items()}) for size in Sizes._fields]
+        means.append([target, *cells])
+        ratio = {name: f"{row['allocated']:.3f}" for name, row in found.items()}
+        rows.append([target, *(ratio.get(name, "-") for name in targets.PROGRAMS)])
+    heads = [SIZES.get(size, size) for size in Sizes._fields]
+    return f"{table(['target', *heads], means)}\n{table(['allocated', *targets.PROGRAMS], rows)}"
+
+
 def page(record: Rows) -> str:
     languages = [all_programs()[name].lang for name in record["R1"]]
     count, plain = len(languages), languages.count("c")
@@ -94,11 +109,23 @@ that of code alone.
 
 {by_program(record, "R1")}
 {by_program(record, "R2")}
+## Other targets
+
+These are objects of programs in C, with a section for every function and variable, relative to clang's
+`-Oz`: means, and the largest of a program. [Some targets have levers of their
+own](policies.md#other-targets), which were chosen on training programs. Of these programs, lcms2, metis
+and wavpack are of the corpus's test part, which had been used for the tables above, and the others of
+its validation part. The C libraries are picolibc, glibc and wasi-libc. *linked* is what a link of the
+objects alone loads: calls become shorter on RISC-V, and numbers in wasm. In an object for Arm,
+`.ARM.exidx` counts, with 8 bytes for every function; a link merges most of them. A program that has no
+figure was not measured.
+
+{other_targets(read(targets.RECORD))}
 `@oz` has no model for inlining, where [searches of a program](tuning-results.md) find most. What its levers
 are worth one by one is in the policy's card, `policies/oz/card.md`.
 
-`python -m bench.pages.oz` made this page of `bench/results/oz.json`, which
-`python -m bench.measure.policies.oz` measured.
+`python -m bench.pages.oz` made this page of `oz.json` and `targets.json` in `bench/results`, which
+`python -m bench.measure.policies.oz` and `python -m bench.measure.policies.targets` measured.
 """
 
 

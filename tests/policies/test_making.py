@@ -13,18 +13,22 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from bench.lib.targets import Sizes
 from bench.measure.policies.levers import Record
 from passpilot.plugin.errors import Error
 from passpilot.runners.policy.bundle import read_bundle
 from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoice
 from tools.policies import card as cards
+from tools.policies import targets
 from tools.policies.card import choice_text, write_with_card
 from tools.policies.choice import Step, choose
 from tools.policies.formulas import AMONG_LOCAL, RANGE, SPLIT, split_priority
-from tools.policies.oz import TOP, is_taken
+from tools.policies.oz import TOP, is_taken, recipes
 from tools.policies.units import RecipeCompiler, Unit, by_program, data_hash, ratios
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tools.policies.choice import Lever
 
 ROOT = Path(__file__).parents[2]
@@ -104,6 +108,42 @@ def test_oz_takes_what_saves_against_both_references_and_makes_nothing_larger() 
     record["R2"]["a"]["for one"]["allocated"] = record["R2"]["b"]["for one"]["allocated"] = 100
     record["R1"]["a"]["packs badly"]["xz"] = 101
     assert [name for name in sizes if is_taken(record, name)] == ["good"]
+
+
+def test_a_target_takes_what_saves_in_objects_and_links_and_costs_no_link() -> None:
+    saved = {"good": 2, "link=0": 3, "table=1": 1, "table=2": 2}
+
+    def measure(options: Sequence[str] | None) -> dict[str, Sizes]:
+        less = sum(saved.get(option, 0) for option in options or ())
+        more = 3 if "link=0" in (options or ()) else 0
+        sizes = Sizes(100 - less, 100, 100, 100, 100 - less + 2 * more)
+        return {"a": sizes, "b": sizes}
+
+    taken, steps = targets.choose(["start"], [*saved, "nothing"], measure)
+    assert taken == ["good", "table=2"]
+    assert [step.lever for step in steps if step.taken] == [
+        "the options for all targets",
+        "good",
+        "table=1",
+        "table=2",
+        "all that is taken, against -Oz",
+    ]
+    assert "| table=2 | 0.9897 | 1.0000 | 0.9897 | 0.9600 | yes |" in targets.card({"RV32IMC": steps})
+
+
+def test_recipes_have_the_options_of_targets() -> None:
+    made = recipes(
+        ["disable-lsr", "tail-merge-size=2"], {"RV32IMC": ["outliner-benefit-threshold=4", "good"]}
+    )
+    assert "disable-lsr" not in made[0].options
+    assert "disable-lsr" in made[1].options
+    assert [dict(recipe.targets) for recipe in made] == [
+        {"riscv32": ["outliner-benefit-threshold=4", "good"]},
+        {"riscv32": ["outliner-benefit-threshold=4", "good"]},
+        {"riscv32": ["good"]},
+        {"riscv32": ["outliner-benefit-threshold=4", "good"]},
+    ]
+    assert recipes([], {"wasm32": ["good"]})[3].targets == {"wasm": ["good", "outliner-benefit-threshold=1"]}
 
 
 def test_sums_and_ratios() -> None:

@@ -6,8 +6,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from passpilot.runners.policy.bundle import find_bundle
 from passpilot.training.evaluation.unwind_check import check_unwind
+from passpilot.training.policy_folder import PolicyText, RecipeChoice, write_policy
+from passpilot.training.rewards import allocated_bytes
 from passpilot.training.tuning.recipes import TAILS
 from tests.command import passpilot
 from tests.corpus.build import build
@@ -84,3 +88,56 @@ def test_all_recipes_write_smaller_unwind_tables(tmp_path: Path) -> None:
     found = check_unwind(str(tmp_path / "full.o"), str(tmp_path / "small.o"))
     assert found.differences == ()
     assert found.sizes[1] < found.sizes[0]
+
+
+FIRMWARE = """
+int table[64], other[64];
+int sum(const int *p, int n) {
+  int s = 0;
+  for (int i = 0; i < n; ++i) s += p[i] * other[i] + table[i];
+  return s;
+}
+void copy(char *a, const char *b, short *c, int n) {
+  for (int i = 0; i < n; ++i) { a[i] = b[i]; c[i] = b[n - i]; }
+}
+int kind(int c) {
+  switch (c) { case 1: return 9; case 4: return sum(table, 7); case 7: return table[3]; case 9: return 8;
+    case 12: return sum(table, 2); case 15: return table[9]; case 19: return 5; case 21: return table[1]; }
+  return c;
+}
+void fill(int n) { for (int i = 0; i < n; ++i) table[i & 63] = kind(i) + sum(table, i) + kind(other[i]); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "own"),
+    [
+        ("thumbv7em-none-eabi", True),
+        ("thumbv6m-none-eabi", False),
+        ("riscv32-unknown-elf", True),
+        ("riscv64-linux-gnu", False),
+        ("wasm32-wasip1", False),
+        ("aarch64-linux-gnu", True),
+        ("powerpc64le-linux-gnu", False),
+    ],
+)
+def test_every_family_of_targets_has_its_own_levers(tmp_path: Path, target: str, *, own: bool) -> None:
+    """The objects are those of the options for all targets and for this one, and not larger than by -Oz."""
+    recipe = find_bundle("@oz").recipes[0]
+    more = [options for start, options in recipe.targets.items() if target.startswith(start)]
+    assert len(more) == own
+    names = {option.partition("=")[0] for options in more for option in options}
+    kept = [option for option in recipe.options if option.partition("=")[0] not in names]
+    same = RecipeChoice(recipe.pipeline, [*kept, *(option for options in more for option in options)])
+    write_policy(str(tmp_path / "same"), PolicyText(name="same", description="x", card="x"), {}, [same])
+    (tmp_path / "a.c").write_text(FIRMWARE)
+    objects = {}
+    for name, policy in (("plain", ()), ("oz", ("--policy=@oz",)), ("same", ("--policy=same",))):
+        flags = (f"--target={target}", "-Oz", "-ffunction-sections", "-c", "a.c", "-o", f"{name}.o")
+        done = passpilot("cc", *policy, *flags, cwd=tmp_path)
+        assert (done.code, done.err) == (0, "")
+        objects[name] = (tmp_path / f"{name}.o").read_bytes()
+    assert objects["oz"] == objects["same"]
+    if own:
+        assert objects["oz"] != objects["plain"]
+        assert allocated_bytes(objects["oz"]) <= allocated_bytes(objects["plain"])

@@ -64,5 +64,7 @@ def test_an_unknown_aim_is_refused(here: Path) -> None:
     done = passpilot("cc", f"--policy={here}/aims?aim=speed", "-Oz", "-w", "-c", "a.c", cwd=here)
     assert done.code == 1
     assert "or aim=file, got 'aim=speed'" in done.err
+    with pytest.raises(Error, match=r"expected one of recipe=N and aim=NAME, got 'aim=file&recipe=2'"):
+        emit(Module.read(here / "x86_64.bc"), policy=f"{here}/aims?aim=file&recipe=2")
     both = passpilot("cc", f"--policy={here}/aims?aim=file&tries=2", "-Oz", "-c", "a.c", cwd=here)
     assert (both.code, "expected tries=N or recipe=N or aim=NAME, got both" in both.err) == (2, True)

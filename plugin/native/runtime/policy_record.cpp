@@ -224,6 +224,7 @@ const PolicyRecipe *PolicyRecord::recipe(std::string_view Spec,
                                          std::string &Error) const {
   std::string_view Query = Spec;
   take(Query, '?');
+  const std::string_view Whole = Query;
   const PolicyRecipe *Chosen = &Recipes[0];
   for (bool First = true; !Query.empty(); First = false) {
     const std::string_view Part = take(Query, '&');
@@ -234,7 +235,12 @@ const PolicyRecipe *PolicyRecord::recipe(std::string_view Spec,
               std::string(Part) + " elsewhere; choose one recipe by recipe=N";
       return nullptr;
     }
-    const auto Found = First ? chosenBy(Key, Value) : Recipes.end();
+    if (!First) {
+      Error = who() + ": expected one of recipe=N and aim=NAME, got '" +
+              std::string(Whole) + "'";
+      return nullptr;
+    }
+    const auto Found = chosenBy(Key, Value);
     if (Found == Recipes.end()) {
       Error = who() + ": expected recipe=N with N of 1 to " +
               std::to_string(Recipes.size()) + aims() + ", got '" +

@@ -196,6 +196,8 @@ def test_all_that_is_permitted_writes_nothing(tmp_path: Path, monkeypatch: pytes
         "min-jump-table-entries": "=8",
         "optsize-jump-table-density": "=10",
         "outliner-benefit-threshold": "=16",
+        "pre-RA-sched": "=source",
+        "split-spill-mode": "=size",
         "tail-merge-size": "=2",
         "tail-merge-threshold": "=500",
         "unwind": "=shared",
