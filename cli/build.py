@@ -25,15 +25,11 @@ examples:
   passpilot build --decisions=tuned/lua.decisions -- ninja
   passpilot build --record=recording -- npm install"""
 
-FILES: Final = ("--record=", "--log=", "--decisions=")
-"""Options for files, whose paths must hold in all folders of a build."""
-
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns the exit code of the build."""
     at = argv.index("--") if "--" in argv else len(argv)
-    words, command = list(map(_absolute, argv[:at])), argv[at + 1 :]
-    options = Options("build", words)
+    options, command = Options("build", argv[:at]), argv[at + 1 :]
     if options.help:
         print(HELP)
         return 0
@@ -41,14 +37,13 @@ def main(argv: Sequence[str]) -> int:
         raise UsageError("build: expected -- and the command of a build, such as: passpilot build -- make")
     if wrong := next((word for word in options.rest if not word.startswith("-")), ""):
         raise UsageError(f"build: expected options in front of --, got {wrong!r}")
-    recording = options.value("record")
+    words = options.words()
+    if wrong := next((word for word in words if "\n" in word), ""):
+        raise UsageError(f"build: expected options without line breaks, got {wrong!r}")
+    recording = os.path.abspath(options.value("record")) if options.value("record") else ""
     with tempfile.TemporaryDirectory(prefix="passpilot-build-") as names:
         code = run_build("build", command, build_environment(names, recording, words))
-    with suppress(OSError):
-        os.remove(f"{recording}.programs")
+    if recording:
+        with suppress(OSError):
+            os.remove(f"{recording}.programs")
     return code if code >= 0 else 128 - code
-
-
-def _absolute(word: str) -> str:
-    option = next(filter(word.startswith, FILES), "")
-    return f"{option}{os.path.abspath(word.removeprefix(option))}" if option else word

@@ -145,6 +145,9 @@ def _fail(error: Exception, traceback: bool) -> int:
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         _say(f"error: expected to open another file, got: {error.strerror}; raise the limit (ulimit -n)")
         return 1
+    if isinstance(error, FileNotFoundError) and error.filename is None:  # only getcwd names none
+        _say("error: expected a current folder, got one that has been removed; change into another")
+        return 1
     if isinstance(error, MemoryError):
         _say("error: expected more memory, got none; raise the limit (ulimit -v), or give smaller inputs")
         return 1

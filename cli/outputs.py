@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import warnings
@@ -95,7 +96,14 @@ def new_folder(command: str, path: str, *, force: bool, marks: Sequence[str]) ->
 
     path = path.rstrip("/")
     earlier = f"{path}.before-{os.getpid()}"
-    os.rename(path, earlier)
+    try:
+        if os.path.islink(path):
+            raise NotADirectoryError(errno.ENOTDIR, "it is a symbolic link")
+        os.rename(path, earlier)
+    except OSError as error:
+        raise InputError(
+            f"{command}: -o: expected a folder that can be replaced, got {path}: {error.strerror}"
+        ) from error
     try:
         yield
     except BaseException:

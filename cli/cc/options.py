@@ -165,7 +165,7 @@ class Options:
     def _check_runner(self, where: str, text: str) -> None:
         scheme, _, target = text.partition("?")[0].partition(":")
         if scheme == "python":
-            target = target.rpartition(":")[0]
+            target = _python_file(target)
         if scheme in FILES and (scheme != "python" or target.endswith(".py")):
             self._check_file(where, target)
 
@@ -192,7 +192,7 @@ class Options:
             raise self._wrong(where, f"tries=N or {other}", "both")
 
     def _check_recording(self, where: str, path: str) -> None:
-        if not os.path.isabs(path):  # the commands of a build run in many folders
+        if not (os.path.isabs(path) or self._command == "build"):  # commands of a build run in many folders
             raise self._wrong(where, "an absolute path", path)
         self.make_folder("record", path)
 
@@ -251,6 +251,27 @@ class Options:
         environment |= {FLAGS[name].variable: "1" for name, wanted in flags.items() if wanted}
         return environment
 
+    def words(self) -> list[str]:
+        """All arguments, with paths that hold in every folder of a build."""
+        flags = [f"--{name}" for name in ("stats", "traceback") if getattr(self, name)]
+        given = [(name, text) for name, texts in self._given.items() for text in texts]
+        return [*flags, *(f"--{name}={self._everywhere(name, text)}" for name, text in given), *self.rest]
+
+    def _everywhere(self, name: str, text: str) -> str:
+        """The value of an option with an absolute path, if it has a path."""
+        head, path = "", text
+        front, _, rest = text.partition("=")
+        if name == "advise" or (name == "log" and front in {*HOOKED, *self.points()}):
+            head, path = f"{front}=", rest
+        if name in HOOKED or name == "advise":
+            scheme, _, path = path.partition(":")
+            head += f"{scheme}:"
+            is_path = scheme in FILES and (scheme != "python" or _python_file(path).endswith(".py"))
+        else:
+            is_path = name in ("load", "log", "record") or OPTIONS[name].kind == "file"
+            is_path |= name == "policy" and text[0] != "@"
+        return head + os.path.join(os.getcwd(), path) if is_path else text
+
     def points(self) -> list[str]:
         """The decision points that options name runners for."""
         advised = (text.partition("=")[0] for text in self._given.get("advise", []))
@@ -275,3 +296,8 @@ class Options:
         except OSError as error:
             who = f"{self._command}: {self._where[name]}"
             raise InputError(f"{who}: expected a folder, got {path}: {error.strerror}") from error
+
+
+def _python_file(target: str) -> str:
+    """The file, or the module, of the target of a runner in Python."""
+    return target.partition("?")[0].rpartition(":")[0]

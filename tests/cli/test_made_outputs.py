@@ -56,6 +56,15 @@ def test_with_force_a_failure_leaves_the_earlier_folder(made: Path) -> None:
     assert files_in(made) == before
 
 
+def test_a_folder_that_cannot_be_replaced_is_refused(made: Path) -> None:
+    (made / "link").symlink_to("data")
+    link = refused("train", "data", "--corpus=corpus", "-o", "link", "--force", cwd=made)
+    assert "expected a folder that can be replaced, got link: it is a symbolic link" in link
+    (made / "link").unlink()
+    words = ("train", "data", "--corpus=../corpus", "-o", ".", "--force")
+    assert "expected a folder that can be replaced, got .: " in refused(*words, cwd=made / "data")
+
+
 def test_other_folders_are_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.tex").write_text("x")

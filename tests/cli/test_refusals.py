@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from passpilot.cli import tune
 from passpilot.cli.main import COMMANDS
 from passpilot.plugin.errors import Error, InputError, UsageError
-from tests.command import files_in, program
+from tests.command import PASSPILOT, files_in, program, run
 from tests.runners.aot.models import small_mlp
 from tests.training.evaluation.small import change, corpus
 
@@ -165,3 +166,14 @@ def test_programs_of_a_corpus_to_tune(here: Path) -> None:
     error = refused(here, "tune", f"--corpus={folder}", "-o", "d")
     assert isinstance(error, InputError)
     assert str(error) == f"tune: expected a linked program in {folder}, got none"
+
+
+@pytest.mark.parametrize("words", ["cc --inline=random:7 -O2 -c", "build --log=logs -- cc -c"])
+def test_a_current_folder_that_is_gone(tmp_path: Path, words: str) -> None:
+    (tmp_path / "a.c").write_text("int f(void) { return 1; }\n")
+    (tmp_path / "gone").mkdir()
+    script = f"rmdir ../gone; exec {shlex.quote(str(PASSPILOT))} {words} {shlex.quote(str(tmp_path / 'a.c'))}"
+    done = run("sh", "-c", script, cwd=tmp_path / "gone")
+    assert done.code == 1
+    assert "error: expected a current folder, got one that has been removed; change into another" in done.err
+    assert "Traceback" not in done.err

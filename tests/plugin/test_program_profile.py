@@ -135,10 +135,11 @@ def test_clangs_own_use_of_a_profile_is_as_it_was(folder: Path) -> None:
 
 def test_a_profile_of_another_program_is_one_warning(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "other.c").write_text("int other(int n) { return n * 3; }\nint more(int n) { return n; }\n")
-    flags = ("-O2", "-c", "other.c", "-o")
+    flags = ("-O2", "-Werror", "-c", "other.c", "-o")
     told = run(PASSPILOT, "cc", *flags, "a.o", f"--profile={folder}/ir.profdata", cwd=tmp_path)
     assert told.code == 0
     assert told.err.count("warning: ") == 1
+    assert told.err.startswith("passpilot: warning: profile ")
     assert "expected the program of other.c, got one without its functions" in told.err
     done("clang-22", *flags, "b.o", cwd=tmp_path)
     assert (tmp_path / "a.o").read_bytes() == (tmp_path / "b.o").read_bytes()

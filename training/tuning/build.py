@@ -225,7 +225,7 @@ def build_environment(names: str, recording: str = "", words: Sequence[str] = ()
             path = os.path.join(names, name)
             write_file(path, text)
             os.chmod(path, 0o755)
-    preloaded = filter(None, (installed("libpasspilot_preload.so"), os.environ.get("LD_PRELOAD")))
+    preloaded = filter(None, (_preload_library(names), os.environ.get("LD_PRELOAD")))
     environment = {
         **os.environ,
         "PATH": os.pathsep.join([*os.get_exec_path(), os.path.abspath(names)]),
@@ -234,6 +234,19 @@ def build_environment(names: str, recording: str = "", words: Sequence[str] = ()
         "PASSPILOT_WORDS": "".join(f"{word}\n" for word in words),
     }
     return {**environment, "PASSPILOT_RECORDING": recording} if recording else environment
+
+
+def _preload_library(names: str) -> str:
+    """The library's path without what separates paths in LD_PRELOAD, for which it gets a link in `names`."""
+    library = installed("libpasspilot_preload.so")
+    if not re.search(r"[\s:]", library):
+        return library
+    link = os.path.join(os.path.abspath(names), "preload.so")
+    if re.search(r"[\s:]", link):
+        raise InputError(f"expected a folder without blanks and colons in its path, got {names}")
+    with suppress(FileExistsError):
+        os.symlink(library, link)
+    return link
 
 
 def run_build(who: str, command: Sequence[str], environment: Mapping[str, str]) -> int:

@@ -3,8 +3,8 @@
 #include "program_profile.h"
 
 #include "../runtime/text.h"
+#include "tool.h"
 
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/InstIterator.h"
@@ -16,6 +16,8 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/VirtualFileSystem.h"
+
+#include <unordered_map>
 
 using namespace llvm;
 
@@ -43,7 +45,9 @@ public:
 
 private:
   std::string Path;
-  DenseMap<uint64_t, uint64_t> Most; ///< by the hash of the name
+  /// By the hash of the name, which a file may choose: LLVM's own maps have
+  /// keys that must not occur.
+  std::unordered_map<uint64_t, uint64_t> Most;
   uint64_t HotCount = 0, ColdCount = 0;
   /// A function that is missing never ran: it was sampled or left out.
   bool IsSparse = true;
@@ -200,7 +204,7 @@ public:
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
     if (const std::string Why = Profile->foreign(M); !Why.empty()) {
-      M.getContext().diagnose(DiagnosticInfoGeneric(Why, DS_Warning));
+      warn(M.getContext(), Why);
       return PreservedAnalyses::all();
     }
     SetVector<Function *> Hot, Cold;

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from passpilot.training.corpus.debian.gather import listed_packages
-from passpilot.training.corpus.debian.package import Compiler, is_linked, passed_tests
-from passpilot.training.corpus.debian.system import shown_folders
+from passpilot.plugin.errors import InputError
+from passpilot.training.corpus.debian.gather import gather, listed_packages
+from passpilot.training.corpus.debian.package import Compiler
+from passpilot.training.corpus.debian.system import DebianSystem, shown_folders
 from passpilot.training.corpus.layout import Corpus
 from tests.command import passpilot, refused
 
@@ -39,23 +39,6 @@ def test_what_is_no_package_is_refused(arguments: list[str], code: int, message:
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("output", "count"),
-    [
-        (b"# TOTAL: 5\n# PASS:  4\n# FAIL:  0\nlater\n# PASS:  3\n", 7),
-        (b"100% tests passed, 0 tests failed out of 12\n", 12),
-        (b"Ok:                 31\nExpected Fail:      0\n", 31),
-        (b"[  PASSED  ] 8 tests.\n", 8),
-        (b"All tests successful.\nFiles=3, Tests=120,  2 wallclock secs\n", 120),
-        (b"===== 17 passed in 0.3s =====\n", 17),
-        (b"PASS: one\nPASS: two\nFAIL: three\n", 2),
-        (b"make[1]: Nothing to be done for 'check'.\n", 0),
-    ],
-)
-def test_tests_are_counted(output: bytes, count: int) -> None:
-    assert passed_tests(output) == count
-
-
 def test_a_compiler_stands_in(tmp_path: Path) -> None:
     compiler = Compiler(("printf", "%s|", "a b"), ("false",), ("-Oz",))
     script = tmp_path / "gcc"
@@ -72,11 +55,23 @@ def test_a_system_shows_this_passpilot() -> None:
     assert not {"/", "/usr"} & set(folders)
 
 
-def test_programs_are_found(tmp_path: Path) -> None:
-    text = tmp_path / "text"
-    text.write_bytes(b"#!/bin/sh\n")
-    assert not is_linked(text)
-    assert is_linked(Path(shutil.which("sh") or "/bin/sh").resolve())
+def test_what_is_there_is_kept_for_its_level(tmp_path: Path) -> None:
+    (tmp_path / "hello").mkdir()
+    (tmp_path / "hello/result.json").write_text('{"package": "hello", "units": 7, "level": "-Oz"}')
+    system = DebianSystem(tmp_path / "none")
+    (kept,) = gather(system, ["hello"], tmp_path, "-Oz", 60.0, 1)
+    assert (kept.units, kept.problem) == (7, "")
+    (other,) = gather(system, ["hello"], tmp_path, "-O2", 60.0, 1)
+    assert "expected its source and what it needs" in other.problem, "it was tried again"
+    (tmp_path / "hello/result.json").write_text("{")
+    (broken,) = gather(system, ["hello"], tmp_path, "-O2", 60.0, 1)
+    assert (broken.problem, broken.level) == (other.problem, "-O2")
+
+
+@pytest.mark.parametrize("name", ["a:b", "a,b", "a b"])
+def test_a_path_that_cannot_be_mounted_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^corpus debian: -o: expected a path that can be mounted, got "):
+        DebianSystem.made(tmp_path / name, "bookworm", "http://localhost", tmp_path / "log")
 
 
 @pytest.mark.soak

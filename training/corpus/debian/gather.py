@@ -9,7 +9,7 @@ import shutil
 import sysconfig
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +43,17 @@ class GatheredPackage:
     """Why there is no corpus; empty if there is one."""
     is_ours: bool = False
     """Whether clang alone builds the package."""
+    level: str = ""
+    """The level of all compilations; empty for the package's own."""
+
+    @classmethod
+    def read(cls, file: Path, level: str) -> GatheredPackage | None:
+        """What came of it earlier; None if that is unknown, or of another level."""
+        try:
+            found = cls(**json.loads(file.read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return None
+        return found if found.level == level else None
 
     def line(self) -> str:
         """A line for people."""
@@ -91,8 +102,8 @@ def gather(
 
 def _gathered(package: DebianPackage, level: str) -> GatheredPackage:
     file = package.folder / RESULT
-    if file.exists():
-        return GatheredPackage(**json.loads(file.read_text()))
+    if earlier := GatheredPackage.read(file, level):
+        return earlier
     package.remove_layers()
     start = time.monotonic()
     try:
@@ -101,7 +112,7 @@ def _gathered(package: DebianPackage, level: str) -> GatheredPackage:
         found = GatheredPackage(package.name, problem=str(error), is_ours=_builds_with_clang(package))
     finally:
         package.remove_layers(CORPUS)
-    result = GatheredPackage(**asdict(found) | {"seconds": round(time.monotonic() - start, 1)})
+    result = replace(found, seconds=round(time.monotonic() - start, 1), level=level)
     write_file(str(file), json.dumps(asdict(result)) + "\n")
     return result
 
@@ -119,11 +130,20 @@ def _recorded(package: DebianPackage, level: str) -> GatheredPackage:
     done = build.step("extract", script)
     done.check(f"{package.name}: {package.log('record-extract')}: expected a corpus", package.deadline)
     folder = package.folder / CORPUS
-    shutil.copytree(build.layer / "build" / CORPUS, folder, dirs_exist_ok=True)
+    made = build.layer / "build" / CORPUS
+    if made.is_symlink():
+        raise InputError(f"{package.name}: expected a corpus in {made}, got a symbolic link")
+    shutil.copytree(made, folder, dirs_exist_ok=True, ignore=_not_plain)
     corpus = Corpus.read(str(folder))
     verdicts = list(verify(corpus, 1))
     good = sum(verdict.compared and not verdict.problem for verdict in verdicts)
     return GatheredPackage(package.name, len(corpus.units), len(corpus.programs), good)
+
+
+def _not_plain(folder: str, names: Sequence[str]) -> list[str]:
+    """What root must not copy from the folder of a build: links may lead out of the system."""
+    paths = {name: Path(folder, name) for name in names}
+    return [n for n, path in paths.items() if path.is_symlink() or not (path.is_file() or path.is_dir())]
 
 
 def _builds_with_clang(package: DebianPackage) -> bool:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`DebianPackage`: fetches a source package, builds it with a compiler of choice, and runs its tests."""
+"""`DebianPackage`: fetches a source package, and builds it with a compiler of choice."""
 
 from __future__ import annotations
 
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -33,32 +33,9 @@ mv -T "$(find . -mindepth 1 -maxdepth 1 -type d)" source
 
 _BUILD: Final = """
 cd /build/source
-export DEB_BUILD_OPTIONS='noautodbgsym parallel={jobs} {check}' DEB_BUILD_PROFILES='nodoc'
+export DEB_BUILD_OPTIONS='noautodbgsym parallel=1 nocheck' DEB_BUILD_PROFILES='nodoc'
 debian/rules build-arch
 """
-
-_TESTING: Final = re.compile(rb"^   (debian/rules )?(override_)?dh_auto_test", re.MULTILINE)
-"""What `dh` prints before it runs the tests: all is built then."""
-
-_INSTALL: Final = """
-cd /build/source
-export DEB_BUILD_OPTIONS='nocheck noautodbgsym parallel={jobs}' DEB_BUILD_PROFILES='nodoc'
-fakeroot debian/rules install-arch
-"""
-"""Puts what the packages will contain into their folders; nothing is stripped or packed."""
-
-_COUNTS: Final = (
-    re.compile(rb"^# (?:PASS|XFAIL): +(\d+)$", re.MULTILINE),  # automake
-    re.compile(rb"tests passed, \d+ tests failed out of (\d+)$", re.MULTILINE),  # ctest
-    re.compile(rb"^(?:Ok|OK): +(\d+) *$", re.MULTILINE),  # meson
-    re.compile(rb"^\[  PASSED  \] (\d+) tests?\.", re.MULTILINE),  # googletest
-    re.compile(rb"^Files=\d+, Tests=(\d+),", re.MULTILINE),  # prove
-    re.compile(rb"^=+ (\d+) passed", re.MULTILINE),  # pytest
-    re.compile(rb"^Ran (\d+) tests? in", re.MULTILINE),  # unittest
-    re.compile(rb"^All (\d+) tests passed", re.MULTILINE),
-    re.compile(rb"^PASS: ()", re.MULTILINE),
-)
-"""How test runners count what passes; the first that matches counts, and an empty group counts as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +71,12 @@ class DebianPackage:
         system: in which it is built.
         folder: where its layers and logs are.
         deadline: seconds for each step.
-        jobs: parallel jobs of its build.
     """
 
     name: str
     system: DebianSystem
     folder: Path
     deadline: float
-    jobs: int = 1
 
     @property
     def _source(self) -> Path:
@@ -129,8 +104,8 @@ class DebianPackage:
             f"{self.name}: {self.log('prepare')}: expected its source and what it needs", self.deadline
         )
 
-    def build(self, variant: str, compiler: Compiler, *, tests: bool = False) -> DebianBuild:
-        """Build the package in a layer of its own, and run its own tests.
+    def build(self, variant: str, compiler: Compiler) -> DebianBuild:
+        """Build the package in a layer of its own.
 
         Raises:
             CompilationError: the build fails.
@@ -141,14 +116,10 @@ class DebianPackage:
         for name in self._compilers():
             (programs / name).write_text(compiler.script(re.sub(r"-\d+$", "", name)))
             (programs / name).chmod(0o755)
-        script = _BUILD.format(jobs=self.jobs, check="" if tests else "nocheck")
-        log = self.log(f"{variant}-build")
-        done = self.run(f"{variant}-build", script, [self._source, layer])
-        output = log.read_bytes()
-        if not (tests and _TESTING.search(output)):
-            done.check(f"{self.name}: {log}: expected it to build", self.deadline)
-        outcome = TestOutcome(not done.code and not done.is_late, passed_tests(output)) if tests else None
-        return DebianBuild(self, variant, outcome)
+        step = f"{variant}-build"
+        done = self.run(step, _BUILD, [self._source, layer])
+        done.check(f"{self.name}: {self.log(step)}: expected it to build", self.deadline)
+        return DebianBuild(self, variant)
 
     def _compilers(self) -> set[str]:
         ours = {f"clang-{MAJOR}", f"clang++-{MAJOR}"}
@@ -169,7 +140,6 @@ class DebianBuild:
 
     package: DebianPackage
     variant: str
-    tests: TestOutcome | None
 
     @property
     def layer(self) -> Path:
@@ -180,49 +150,3 @@ class DebianBuild:
         """Run a script where the package was built; its log has the names of the variant and of the step."""
         layers = [self.package.folder / SOURCE, self.layer]
         return self.package.run(f"{self.variant}-{name}", script, layers)
-
-    def installed(self) -> Mapping[str, Path]:
-        """The programs and libraries of the packages that it makes, by their paths in the system.
-
-        Raises:
-            CompilationError: they cannot be made.
-        """
-        log = self.package.log(f"{self.variant}-install")
-        script = _INSTALL.format(jobs=self.package.jobs)
-        self.step("install", script).check(
-            f"{self.package.name}: {log}: expected its packages", self.package.deadline
-        )
-        return dict(self._binaries())
-
-    def _binaries(self) -> Iterator[tuple[str, Path]]:
-        control = self.layer / "build/source/debian/control"
-        if not control.exists():  # the build has not written it: the source layer has it
-            control = self.package.folder / SOURCE / "build/source/debian/control"
-        for name in re.findall(r"^Package: *(\S+) *$", control.read_text(errors="replace"), re.MULTILINE):
-            folder = self.layer / "build/source/debian" / name
-            for path in sorted(folder.rglob("*")):
-                if path.is_file() and not path.is_symlink() and is_linked(path):
-                    yield f"/{path.relative_to(folder)}", path
-
-
-@dataclass(frozen=True, slots=True)
-class TestOutcome:
-    """What came of a package's tests: whether all passed, and how many ran."""
-
-    has_passed: bool
-    count: int
-
-
-def passed_tests(output: bytes) -> int:
-    """How many tests have passed, by what the runner has printed; 0 if nothing says so."""
-    for pattern in _COUNTS:
-        if found := pattern.findall(output):
-            return sum(int(count or 1) for count in found)
-    return 0
-
-
-def is_linked(path: Path) -> bool:
-    """Whether a file is an ELF program or shared library."""
-    with path.open("rb") as file:
-        head = file.read(18)
-    return head[:4] == b"\x7fELF" and head[16:18] in (b"\x02\0", b"\x03\0")

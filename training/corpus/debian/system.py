@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -42,6 +43,9 @@ exec >>"$LOG" 2>&1
 mount -t overlay overlay -o "lowerdir=$LOWER,upperdir=$UPPER,workdir=$WORK" "$ROOT"
 mount -t proc proc "$ROOT/proc"
 mount --rbind /dev "$ROOT/dev"
+IFS='
+'
+set -f
 for place in $SHOWN; do
   mkdir -p "$ROOT$place"
   mount --bind "$place" "$ROOT$place"
@@ -74,6 +78,10 @@ class DebianSystem:
             InputError: mmdebstrap or unshare is missing, or the Python of this passpilot is not the system's.
             CompilationError: the system cannot be made; the log says why.
         """
+        if found := re.search(r"[:,\\\s]", str(root)):
+            raise InputError(
+                f"corpus debian: -o: expected a path that can be mounted, got {root} with {found[0]!r}"
+            )
         if os.geteuid():
             raise InputError(
                 "corpus debian: expected root, which mounts layers; call it with sudo, or in a container"
@@ -139,7 +147,7 @@ class DebianSystem:
             "UPPER": str(upper),
             "WORK": str(work),
             "ROOT": str(mounted),
-            "SHOWN": " ".join(shown_folders()),
+            "SHOWN": "\n".join(shown_folders()),
             "NETWORK": "yes" if network else "no",
             "WHO": user,
             "SCRIPT": script,
