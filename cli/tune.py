@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -88,7 +89,7 @@ def _searched(options: Mapping[str, Any]) -> TuneResult:
             path = os.path.abspath(f"{output}/{result.name}.decisions")
             flags = [*["-flto", *result.link] * bool(options["lto"]), f"--decisions={path}"]
             flags += [f"--{option}" for option in options["options"]]
-            line = rebuild_line(build, " ".join(flags), os.path.join(output, RECORDING))
+            line = rebuild_line(build, shlex.join(flags), os.path.join(output, RECORDING))
             print(f"build {result.name} with: {line}")
 
     def state() -> str:

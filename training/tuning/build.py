@@ -138,6 +138,7 @@ def names_in(path: str) -> list[str]:
 def rebuild_line(command: Sequence[str], flags: str, recording: str = "") -> str:
     """The shell command that builds with these arguments for `passpilot cc`, such as ``--decisions=FILE``.
 
+    `flags` are quoted for a shell; launchers of CMake take no quotes.
     `recording` is the folder of what the build has done, if it was recorded.
     """
     drivers = {driver: f"passpilot {driver} {flags}" for driver in COMPILERS}
@@ -152,8 +153,8 @@ def rebuild_line(command: Sequence[str], flags: str, recording: str = "") -> str
     tree = _tree(command)
     if os.path.isdir(os.path.join(tree, "meson-private")):
         return f"{' '.join(variables)} meson setup --wipe {shlex.quote(tree)} && {build}"
-    links = "-flto" in flags or "-Wl," in flags  # which launchers do not see
-    if not links and _is_ours(_configured(tree)):
+    unseen = "-flto" in flags or "-Wl," in flags or shlex.split(flags) != flags.split()  # by launchers
+    if not unseen and _is_ours(_configured(tree)):
         launchers = (
             f"-DCMAKE_{language}_COMPILER_LAUNCHER={shlex.quote(drivers[driver].replace(' ', ';'))}"
             for language, driver in (("C", "cc"), ("CXX", "c++"))

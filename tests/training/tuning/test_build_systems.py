@@ -352,7 +352,7 @@ def test_firmware_has_the_size_that_is_said(here: Path, board: str) -> None:
     if board == "cmake":
         shell("cmake -B out -DCMAKE_TOOLCHAIN_FILE=$PWD/cross.cmake")
         build = ["cmake", "--build", "out"]
-    done = passpilot("tune", "--compiles=12", "--jobs=1", "-o", "tuned", "--", *build, cwd=here)
+    done = passpilot("tune", "--compiles=12", "--jobs=1", "-o", "my tuned", "--", *build, cwd=here)
     assert done.code == 0, done.err
     sizes = re.search(r"fw\.elf: allocated (\d+) -> (\d+) bytes", done.err)
     assert sizes
