@@ -22,10 +22,10 @@ def options_of(*flags: str) -> dict[str, object]:
 
 def test_defaults_are_those_of_the_function() -> None:
     signature = inspect.signature(passpilot.evaluate)
-    values = {**options_of(), "policies": (), "baselines": BASELINES}
+    values = {**options_of(), "contenders": (), "baselines": BASELINES}
     for name, parameter in list(signature.parameters.items())[1:-2]:
         assert values.get(name) == parameter.default, name
-    assert set(values) - set(signature.parameters) == {"policy", "html", "markdown", "traceback"}
+    assert set(values) - set(signature.parameters) == {"contender", "html", "markdown", "traceback"}
 
 
 @pytest.mark.parametrize("flag", ["deadline", "run-deadline"])

@@ -262,7 +262,7 @@ def test_disk_full_on_the_log(source: Path, tmp_path: Path, on_error: str) -> No
     assert "decision log l" in line
 
 
-@pytest.mark.parametrize("log", ["no/such/folder/l", ".", "in.ll/l"])
+@pytest.mark.parametrize("log", ["no/such/folder/l", "in.ll/l"])
 def test_log_that_cannot_be_written(source: Path, tmp_path: Path, log: str) -> None:
     line = refused("opt", source, "-O2", "--inline=const:1", f"--log={log}", "-o", "out.bc", cwd=tmp_path)
     assert f"decision log {log}" in line

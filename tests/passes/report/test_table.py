@@ -25,7 +25,7 @@ def test_what_changes_most_comes_first_for_better_or_worse() -> None:
     assert [line[0] for line in lines_of(*rows)] == ["better", "worse", "same", "total"]
     better, more, total = lines_of(*rows, limit=1)
     assert (better[0], more) == ("better", ["...", "2", "more"])
-    assert total[:5] == ["total", "52", "60", "-13.3", "%"], "of all functions"
+    assert total[:5] == ["total", "52", "60", "13.3%", "smaller"], "of all functions"
     assert [line[0] for line in lines_of(*rows, limit=3)] == ["better", "worse", "same", "total"]
 
 
@@ -55,9 +55,10 @@ def test_folded_spills_and_reloads_are_counted() -> None:
     assert line[-6:] == total[-6:] == ["111", "(0)", "122", "(0)", "7", "(0)"]
 
 
-def test_the_change_has_a_sign_and_one_digit() -> None:
+def test_the_change_has_a_word_and_one_digit() -> None:
     rows = row("less", 1, 3), row("none", 1, 0), row("more", 4, 3)
-    assert [line[3] for line in lines_of(*rows)] == ["-66.7", "-", "+33.3", "+0.0"]
+    changes = [line[3:5] for line in lines_of(*rows)]
+    assert changes == [["66.7%", "smaller"], ["-", "0"], ["33.3%", "larger"], ["the", "same"]]
 
 
 def test_functions_that_change_as_much_keep_their_order() -> None:

@@ -267,7 +267,7 @@ def test_what_goes_wrong_is_the_contexts_error(
 def test_who_is_never_asked_is_a_warning(example: Path, folder: Path) -> None:
     done = compiled(example, folder, "inline=random:1", pipeline="function(sroa)")
     assert done.code == 0
-    assert done.err.startswith("compile: warning: inline advisor: runner random:1 was never asked: ")
+    assert done.err.startswith("passpilot: warning: inline advisor: runner random:1 was never asked: ")
 
 
 def test_the_environment_has_what_the_program_leaves_open(

@@ -84,9 +84,8 @@ def run(folder: Path, *command: str | Path, said: str = "") -> str:
     """The output of a command that is not refused and warns of nothing else."""
     done = subprocess.run([*map(str, command)], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    lines = done.stderr.splitlines()
     assert said in done.stderr
-    assert len(lines) == (2 if said else 0), done.stderr
+    assert len(done.stderr.splitlines()) == bool(said), done.stderr
     return done.stdout
 
 
