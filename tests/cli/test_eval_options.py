@@ -25,7 +25,14 @@ def test_defaults_are_those_of_the_function() -> None:
     values = {**options_of(), "contenders": (), "baselines": BASELINES}
     for name, parameter in list(signature.parameters.items())[1:-2]:
         assert values.get(name) == parameter.default, name
-    assert set(values) - set(signature.parameters) == {"contender", "html", "markdown", "traceback"}
+    assert set(values) - set(signature.parameters) == {
+        "contender",
+        "force",
+        "html",
+        "markdown",
+        "profile",
+        "traceback",
+    }
 
 
 @pytest.mark.parametrize("flag", ["deadline", "run-deadline"])
