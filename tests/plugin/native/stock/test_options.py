@@ -156,7 +156,7 @@ def test_a_single_pass_of_llc_asks_nobody_and_says_so(tmp_path: Path) -> None:
     done = tool("llc", "-passpilot-evict=const:32", *words, cwd=tmp_path)
     assert done.code == 0
     assert done.err.startswith(
-        "warning: evict advisor: the runner was never asked: this process has generated"
+        "passpilot: warning: evict advisor: the runner was never asked: this process has generated"
     )
 
 
