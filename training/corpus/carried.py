@@ -27,7 +27,7 @@ _PAIR: Final = re.compile(
     | -mfloat-abi | -mfpmath | -meabi | -mregparm | -msmall-data-limit | -mlimit-float-precision
     | -stack-protector(-buffer-size)?
     | -function-alignment | -ferror-limit | -fmessage-length | -f(type-)?visibility | -fconstant-string-class
-    | -fbracket-depth | -fdiagnostics-(format|show-category) | -ftabstop | -mtp
+    | -fbracket-depth | -fdiagnostics-(format|show-category) | -ftabstop | -mtp | -source-date-epoch
     | -fdebug-compilation-dir | -dwarf-debug-flags | -split-dwarf-file | -resource-dir | -isysroot | -[DUI]
     | -i(system|quote|dirafter|prefix|withprefix|withprefixbefore) | -internal-(externc-)?isystem
     | -internal-iframework | -c(xx)?-isystem
@@ -72,10 +72,10 @@ _FLAG: Final = re.compile(
 _LINK: Final = re.compile(
     rf"""
     [^-@].* | -l[\w.+:-]+ | -L.+ | -T | -pthreads? | -static(-pie|-libgcc|-libstdc\+\+)? | -shared(-libgcc)?
-    | -rdynamic | -r | -pie | -no-pie | -nopie | -nostdlib(\+\+)? | -nodefaultlibs | -nostartfiles | -nolibc
-    | -pg? | -target | --?target=[\w.-]+ | -stdlib=[\w+]+ | --?(rt|unwind)lib=[\w-]+ | -u.* | -z | -arch
-    | -rpath | -ObjC
-    | {_MACHINE} | {_FEATURE} | -f{_VALUES}
+    | --shared | -rdynamic | -r | -pie | -no-pie | -nopie | -nostdlib(\+\+)? | -nodefaultlibs | -nostartfiles
+    | -nolibc | -pg? | -target | --?target=[\w.-]+ | -stdlib=[\w+]+ | --?(rt|unwind)lib=[\w-]+ | -u.* | -z
+    | -arch | -rpath | -ObjC
+    | {_MACHINE} | {_FEATURE} | -f{_VALUES} | -f\w+-(prefix-map|compilation-dir)=.*
     | -Wl,([^-@].*|-z|--?rpath(-link)?(=.*)?|-R.*|--?soname.*|-h.*|-e[=\w]*|--?entry.*|-u\w*|--?undefined.*
       |--?require-defined.*|--?(no-)?as-needed|--?export-dynamic.*|-E|--?dynamic-linker.*|-I.*|--?defsym.*
       |--?hash-style.*|--?build-id.*|--?eh-frame-hdr|--?wrap.*|--?version-script.*|--?dynamic-list.*
@@ -135,6 +135,7 @@ class Carried:
         for word in (*program.foreign, *program.arguments):
             if word not in foreign and word not in arguments:
                 self._dropped[word.partition("=")[0]] = None
+        arguments = ["-shared" if word == "--shared" else word for word in arguments]
         linker = program.linker if LINKER.fullmatch(program.linker) else ""
         return replace(program, foreign=tuple(foreign), arguments=tuple(arguments), linker=linker)
 

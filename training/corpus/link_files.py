@@ -27,9 +27,24 @@ _ATTACHED: Final = re.compile(r"-{1,2}[A-Za-z]")
 """How an option begins whose value may stand directly behind it."""
 
 
+_READS: Final = re.compile(
+    r"(?:^|\0)(?:--?(?:version-script|dynamic-list|script)[=\0]|-T\0?(?!text|data|bss))([^/\0][^\0]*)"
+)
+"""Options of a link that read a file of a relative name; a NUL is between words."""
+
+
+def link_folder(program: CorpusProgram, folder: str) -> str:
+    """Where a program is linked: in the build's folder, or in the corpus's if that is not on this machine."""
+    return program.directory if os.path.isdir(program.directory) else folder
+
+
 def refusal(program: CorpusProgram, folder: str, root: str) -> str:
     """What is wrong with the files that a program's link would read; empty if nothing is."""
-    for path in _files(program, program.directory or folder):
+    base = link_folder(program, folder)
+    if program.directory not in ("", base) and (name := _relative(program)):
+        expected = f"{program.name}: expected {name} of its link in {program.directory}, got no such folder"
+        return f"{expected}; put it there, or record the build on this machine"
+    for path in _files(program, base):
         if not (root and is_below(path, root)) and not any(is_below(path, place) for place in SYSTEM):
             if not is_below(path, folder):
                 expected = f"inputs of the link below {folder}"
@@ -40,6 +55,13 @@ def refusal(program: CorpusProgram, folder: str, root: str) -> str:
             place = os.path.dirname(os.path.realpath(path))
             return f"{program.name}: expected {expected}, got {path}; give --root={place} to permit it"
     return ""
+
+
+def _relative(program: CorpusProgram) -> str:
+    """The first file of a relative name that a program's link reads; empty if there is none."""
+    words = (word.removeprefix("-Wl,").replace(",", "\0") for word in program.arguments)
+    named = _READS.findall("\0".join(words))
+    return next((name for name in (*program.foreign, *named) if not os.path.isabs(name)), "")
 
 
 def _files(program: CorpusProgram, base: str) -> Iterator[str]:

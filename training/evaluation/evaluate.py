@@ -13,6 +13,7 @@ from itertools import count
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import installed
 from passpilot.training.corpus.layout import Corpus, CorpusProgram
+from passpilot.training.corpus.link_files import link_folder
 from passpilot.training.evaluation.compile_cache import CompileCache
 from passpilot.training.evaluation.program import EvaluationPlan, ProgramEvaluation
 from passpilot.training.evaluation.results import EvaluationResult, ProgramResult
@@ -112,7 +113,7 @@ class Evaluation:
             )
             try:
                 for program in programs:
-                    placed = replace(program, directory=program.directory or str(self.corpus.folder))
+                    placed = replace(program, directory=link_folder(program, str(self.corpus.folder)))
                     yield ProgramEvaluation(self.plan, compiler, placed, self.corpus.units, step).run()
             finally:
                 self._commands.stop()

@@ -21,6 +21,7 @@ from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.arguments import for_object
 from passpilot.training.corpus.front_end import FrontEnd
 from passpilot.training.corpus.layout import Corpus, CorpusProgram, CorpusUnit
+from passpilot.training.corpus.link_files import link_folder
 from passpilot.training.ladder.levers import Lever, LeverSet
 from passpilot.training.timing.commands import CommandPool, Commands
 from passpilot.training.timing.instructions import COUNTER, executed_instructions
@@ -87,7 +88,7 @@ class ProgramBuild:
     def _source(self, name: str) -> str:
         """The source that a unit was made of; empty if it is no longer there."""
         origin = self.corpus.facts.origins.get(name)
-        if origin is None or not origin.command or not origin.source:
+        if origin is None or not origin.command or not os.path.isdir(origin.directory):
             return ""
         path = os.path.join(origin.directory, origin.source)
         return path if os.path.isfile(path) else ""
@@ -156,7 +157,7 @@ class ProgramBuild:
             paths = dict(zip(units, made, strict=True))
         image = os.path.join(self.scratch, "image")
         words = self._link_words(levers, paths, image)
-        directory = self.program.directory or str(self.corpus.folder)
+        directory = link_folder(self.program, str(self.corpus.folder))
         done = self.commands.run(words, DEADLINE, directory=directory, environment=self._environment(levers))
         done.check(f"{self.program.name}: expected a program", DEADLINE)
         return BuiltProgram(image, sum(self._made[path] for path in paths.values()) + done.seconds)

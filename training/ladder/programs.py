@@ -95,9 +95,11 @@ def ladder(
     runs = [ProgramRun(run_command("--run", command)[1:], os.getcwd()) for command in run]
     folder = recorded_corpus(build, output) if build else os.fspath(corpus)
     whole = Corpus.read(_corpus_in(folder), "/" if build else root)
-    found = []
+    chosen, found = list(_chosen(whole, program)), []
+    if output:
+        make_folder(output)
     with tempfile.TemporaryDirectory(prefix="passpilot-ladder-") as scratch:
-        for each in _chosen(whole, program):
+        for each in chosen:
             made = os.path.join(scratch, "objects")
             os.mkdir(made)
             each = replace(each, runs=tuple(runs) or each.runs)
@@ -114,7 +116,6 @@ def ladder(
 
 def write_ladder(result: LadderResult, folder: str) -> None:
     """Write the table, the picture and the page of a ladder into a folder."""
-    make_folder(folder)
     stem = os.path.join(folder, f"{result.program}{SUFFIX}")
     result.write(f"{stem}.json")
     write_file(f"{stem}.svg", waterfall_picture(result))

@@ -8,6 +8,7 @@ training that goes on from a checkpoint makes the same trees as training without
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +19,9 @@ from passpilot.plugin.extras import needs
 from passpilot.training.learning.export import GraphBuilder, tree_attributes
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # on a busy machine, threads that spin wait for ever
-with needs("train", "boosted trees"):
+with needs("train", "boosted trees"), warnings.catch_warnings():
+    # of joblib where /dev/shm cannot be written: training does not use it
+    warnings.filterwarnings("ignore", ".*joblib will operate in serial mode", UserWarning)
     import lightgbm
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.module import Module
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.layout import Corpus, CorpusProgram, ProgramRun
+from passpilot.training.corpus.link_files import link_folder
 from passpilot.training.tuning.reward import RewardText
 from passpilot.training.tuning.sizes import LinkedSizes, SizeMeasure, SizeOf, object_sizes, start_time
 from passpilot.training.tuning.unit import Unit
@@ -91,7 +92,7 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str, reward
     command = [link_driver(program), *link_words(program, small_link(program.arguments), number)]
     if "-fuse-ld=lld" not in linker:
         command = [word for word in command if word != ALONE]
-    linked = LinkedSizes(command, program.directory or str(corpus.folder), linker)
+    linked = LinkedSizes(command, link_folder(program, str(corpus.folder)), linker)
     return linked_units(program, units, linked, reward)
 
 

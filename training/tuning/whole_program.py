@@ -12,6 +12,7 @@ from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.module import Module
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.layout import Corpus, CorpusProgram, CorpusUnit
+from passpilot.training.corpus.link_files import link_folder
 from passpilot.training.corpus.recorded.link_command import LD
 from passpilot.training.timing.commands import CommandPool, Commands
 from passpilot.training.tuning.reward import RewardText
@@ -51,7 +52,7 @@ def merged_program(corpus: Corpus, program: CorpusProgram, reward: RewardText, j
         raise InputError(
             f"tune: expected one level in {program.name}, got {', '.join(sorted(levels))}; {hint}"
         )
-    folder = program.directory or str(corpus.folder)
+    folder = link_folder(program, str(corpus.folder))
     with tempfile.TemporaryDirectory(prefix="passpilot-lto-") as scratch:
         paths = {unit.name: os.path.join(scratch, f"{number}.o") for number, unit in enumerate(units)}
         commands = Commands()  # which end with the pool's block if it fails, or at Ctrl-C

@@ -94,6 +94,16 @@ def test_links_carry_no_code_and_no_outputs(word: str) -> None:
     )
 
 
+def test_flags_of_reproducible_builds_and_of_shared_libraries_are_carried() -> None:
+    carried = Carried()
+    words = ("-cc1", "-source-date-epoch", "1700000000", "-Oz")
+    assert carried.compilation(words) == words
+    linking = ("-ffile-prefix-map=/build/source=.", "-ffile-compilation-dir=.", "--shared")
+    found = carried.program(CorpusProgram("p", "c", "cc", (), arguments=linking))
+    assert found.arguments == (*linking[:2], "-shared")  # as other parts ask for it
+    assert carried.problem("corpus c") == ""
+
+
 @pytest.mark.parametrize(
     ("count", "named"), [(5, "-Wl,-a0, -Wl,-a1, -Wl,-a2, -Wl,-a3, -Wl,-a4,"), (7, "-Wl,-a4 and 2 more, left")]
 )

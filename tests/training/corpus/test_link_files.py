@@ -15,6 +15,7 @@ from passpilot.training.corpus.compile_commands import draft_commands
 from passpilot.training.corpus.layout import Corpus, CorpusProgram
 from passpilot.training.corpus.link_files import refusal
 from passpilot.training.data.flips import FlipSettings, gather_flips
+from passpilot.training.ladder.programs import LadderStep
 from tests import stock
 from tests.command import passpilot as command
 from tests.training.corpus.builds import run
@@ -75,6 +76,51 @@ def test_files_of_the_corpus_and_of_the_system_are_read(words: str, folder: Path
 
 def test_the_folder_of_the_link_is_no_root(folder: Path) -> None:
     assert "got " in refusal(program("out.o", directory=str(folder.parent)), str(folder), "")
+
+
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [("x.o", "x.o"), ("/x.o -Wl,--version-script=x.map", "x.map"), ("/x.o -T x.ld", "x.ld"),
+     ("/x.o -Wl,-T,x.ld", "x.ld"), ("/x.o -Wl,--dynamic-list -Wl,x", "x"), ("/x.o -Tx.ld", "x.ld")],
+)  # fmt: skip
+def test_a_link_says_what_it_needs_of_a_folder_that_is_elsewhere(words: str, read: str, folder: Path) -> None:
+    given = program(*words.split(), directory="/no/such")
+    expected = f"p: expected {read} of its link in /no/such, got no such folder; put it there, or record"
+    assert refusal(given, str(folder), "/").startswith(expected)
+
+
+@pytest.mark.parametrize(
+    "words", ["/x.o -Wl,-Ttext=0x100 -lm", "/x.o -Wl,-soname,libx.so -Wl,-rpath,x", "/x.o -L. -T /x.ld"]
+)
+def test_a_link_that_reads_nothing_relative_needs_no_folder(words: str, folder: Path) -> None:
+    assert refusal(program(*words.split(), directory="/no/such"), str(folder), "/") == ""
+
+
+def test_a_corpus_of_another_machine_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder in which its programs were linked is not here."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    small = corpus(tmp_path)
+    change(small, "count", directory="/no/such", arguments=["--shared"], runs=[])
+    for lto in (False, True):
+        assert passpilot.tune(corpus=small, program=["count"], compiles=1, lto=lto).best > 0
+    words = ("eval", f"--corpus={small}", "--program=count", "--baselines=-Oz", "--rounds=0", "--no-logs")
+    done = command(*words, cwd=tmp_path)
+    assert (done.code, "no/such" in done.err) == (0, False), done.err
+
+    def stop(step: LadderStep) -> None:
+        if step.builds == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        passpilot.ladder(small, program=["count"], step=stop, output=str(tmp_path / "new/folder"))
+    assert (tmp_path / "new/folder/count.ladder.search").stat().st_size > 0
+    change(small, "count", foreign=["x.o"])
+    told = re.escape("count: expected x.o of its link in /no/such")
+    with pytest.raises(InputError, match=told):
+        passpilot.tune(corpus=small, program=["count"], compiles=1)
+    with pytest.raises(InputError, match=told):
+        passpilot.ladder(small, program=["count"])
+    assert "count: expected x.o of its link in /no/such" in command(*words, cwd=tmp_path).err
 
 
 def test_commands_link_nothing_from_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

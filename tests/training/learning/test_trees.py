@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,6 +15,7 @@ from passpilot.training.data.matrix import Examples
 from passpilot.training.learning.learner import Scaling
 from passpilot.training.learning.settings import TreeSettings
 from passpilot.training.learning.trees import PER_THREAD, TreeLearner
+from tests.command import run
 from tests.training.learning.examples import arranged, decided
 
 QUICK = TreeSettings(rounds=7, leaves=3, least_rows=1)
@@ -137,3 +141,16 @@ def test_all_settings_reach_lightgbm() -> None:
     choices = decided(arranged(Choice(3)), [[1], [2]], [2, 0])
     assert learner_of(numbers)._parameters(0)["objective"] == "regression"
     assert learner_of(choices)._parameters(0)["num_class"] == 3
+
+
+def test_a_system_without_shared_memory_is_no_news(tmp_path: Path) -> None:
+    """LightGBM imports joblib, whose warning showed its own source; training has no use for semaphores."""
+    code = (
+        "import errno, _multiprocessing\n"
+        "def refused(*_, **__): raise OSError(errno.EROFS, 'Read-only file system')\n"
+        "_multiprocessing.SemLock = refused\n"
+        "import passpilot.training.learning.trees, joblib._multiprocessing_helpers as joblib\n"
+        "assert joblib.mp is None\n"
+    )
+    done = run(sys.executable, "-c", code, cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
