@@ -95,11 +95,9 @@ def ladder(
     runs = [ProgramRun(run_command("--run", command)[1:], os.getcwd()) for command in run]
     folder = recorded_corpus(build, output) if build else os.fspath(corpus)
     whole = Corpus.read(_corpus_in(folder), "/" if build else root)
-    chosen, found = list(_chosen(whole, program)), []
-    if output:
-        make_folder(output)
+    found = []
     with tempfile.TemporaryDirectory(prefix="passpilot-ladder-") as scratch:
-        for each in chosen:
+        for each in _chosen(whole, program):
             made = os.path.join(scratch, "objects")
             os.mkdir(made)
             each = replace(each, runs=tuple(runs) or each.runs)
@@ -157,6 +155,8 @@ class _Climb:
 
     def run(self, allowed: Allowed, reward: str, step: Callable[[LadderStep], object]) -> LadderResult:
         name = self.build.program.name
+        if self.output:
+            make_folder(self.output)
         decide: Callable[[LeverSet], str] | None = None
         if self.search is not None:
             decide = self._searched
