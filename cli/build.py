@@ -6,12 +6,19 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Final
 
 from passpilot.cli.cc.options import Options
+from passpilot.cli.outputs import prepare
 from passpilot.plugin.errors import UsageError
-from passpilot.training.tuning.build import build_environment, run_build
+from passpilot.plugin.origin import warn_user
+from passpilot.training.tuning.build import (
+    build_environment,
+    is_advised,
+    names_in,
+    nothing_compiled,
+    run_build,
+)
 
 HELP: Final = """\
 usage: passpilot build [option ...] [argument of clang ...] -- COMMAND ...
@@ -28,6 +35,7 @@ examples:
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns the exit code of the build."""
+    prepare()
     at = argv.index("--") if "--" in argv else len(argv)
     options, command = Options("build", argv[:at]), argv[at + 1 :]
     if options.help:
@@ -42,8 +50,9 @@ def main(argv: Sequence[str]) -> int:
         raise UsageError(f"build: expected options without line breaks, got {wrong!r}")
     recording = os.path.abspath(options.value("record")) if options.value("record") else ""
     with tempfile.TemporaryDirectory(prefix="passpilot-build-") as names:
-        code = run_build("build", command, build_environment(names, recording, words))
-    if recording:
-        with suppress(OSError):
-            os.remove(f"{recording}.programs")
+        programs = os.path.join(names, "programs")
+        code = run_build("build", command, build_environment(names, programs, recording, words))
+        seen = names_in(programs)
+    if not code and not any(map(is_advised, seen)):
+        warn_user(nothing_compiled("build", command, seen))
     return code if code >= 0 else 128 - code

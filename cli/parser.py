@@ -41,6 +41,10 @@ _OPTION: Final = re.compile("--?[A-Za-z]")
 _ALIASES: Final = re.compile(r"-[\w-]+(?:/-[\w-]+)+")
 """The names of an option in argparse's messages."""
 
+_UNKNOWN: Final = "unrecognized arguments: "
+
+_CHOICE: Final = re.compile(r"(.*: )?invalid choice: '(.*)' \(choose from (.*)\)", re.DOTALL)
+
 _MISSING: Final = "the following arguments are required: "
 
 
@@ -120,14 +124,12 @@ class Parser(argparse.ArgumentParser):
 
     def _short_usage(self) -> str:
         """The usage without the names of the options, which follow below it."""
-        names = [(action.metavar or action.dest, action.nargs) for action in self._get_positional_actions()]
-        return " ".join(
-            [
-                self.prog,
-                "[option ...]",
-                *(f"[{name}]" if nargs == "?" else str(name) for name, nargs in names),
-            ]
-        )
+        forms = {"?": "[{}]", "*": "[{} ...]", "+": "{} ..."}
+        names = [
+            forms.get(str(action.nargs), "{}").format(action.metavar or action.dest)
+            for action in self._get_positional_actions()
+        ]
+        return " ".join([self.prog, "[option ...]", *names])
 
     def add_fields(self, kind: type[NamedTuple]) -> None:
         """Add the arguments that the fields of a command's named tuple declare."""
@@ -211,9 +213,20 @@ class Parser(argparse.ArgumentParser):
         message = _ALIASES.sub(_shown_name, message).removeprefix("argument ")
         if message.startswith(_MISSING):
             message = f"expected {message.removeprefix(_MISSING).replace(', ', ' and ')}, got none"
-        unknown = message.removeprefix("unrecognized arguments: ").partition(" ")[0]
-        hint = self.suggestion(unknown) if unknown != message.partition(" ")[0] else ""
         who = self.prog.removeprefix("passpilot ")
+        hint = ""
+        if message.startswith(_UNKNOWN):
+            unknown = message.removeprefix(_UNKNOWN)
+            option = unknown.partition(" ")[0].partition("=")[0]
+            hint = self.suggestion(option)
+            message = f"expected no more arguments, got {unknown}"
+            if option.startswith("-"):
+                message = f"{option}: expected an option of {self.prog}"
+        elif wrong := _CHOICE.fullmatch(message):
+            name, value, choices = wrong.groups()
+            known = re.findall(r"'([^']*)'", choices)
+            message = f"{name}expected one of {', '.join(known)}, got {value!r}"
+            hint = did_you_mean(value, known)
         raise UsageError(f"{who}: {message}{hint or f'; see `{self.prog} --help`'}")
 
     def suggestion(self, option: str) -> str:

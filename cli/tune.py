@@ -44,9 +44,9 @@ examples:
 
 The size of a module is that of the object file that llc -O2 makes; the size of a program is that of the
 executable that lld makes with --gc-sections --icf=safe: the bytes that are loaded, unless --reward names
-another size. Every compilation runs in a process
-of its own. Ctrl-C ends the search and keeps the best decisions; after a crash the same command goes on
-where it ended. All other options are LLVM's own."""
+another size. Every compilation runs in a process of its own. Ctrl-C ends the search and keeps the best
+decisions; after a crash the same command goes on where it ended. A search that has ended starts anew: give
+its decision file to --update to start from it. All other options are LLVM's own."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -177,7 +177,7 @@ def make_parser() -> Parser:
         dest="output",
         required=True,
         metavar="FILE",
-        help="the output: a decision file; a folder for programs",
+        help="the output: a decision file; a folder for programs. An earlier decision file stays as FILE.old",
     )
     parser.shared("result", "the search, for `passpilot report`", default="")
     parser.shared("budget", "for each module (60)", type=SECONDS, default=BUDGET)

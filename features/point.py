@@ -16,6 +16,7 @@ from passpilot.features.catalogue import HOOKED, PASS_POINTS, RENAMED
 from passpilot.features.domain import Choice, Domain, Number
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import SpecMismatchError, UsageError
+from passpilot.plugin.failures import did_you_mean
 from passpilot.plugin.origin import warn_user
 from passpilot.plugin.registry import Registry
 
@@ -205,5 +206,6 @@ def _definition(name: str) -> Definition:
         return POINTS[name]
     if name in POINTS.own:
         return cast("Definition", POINTS.import_own(name))
-    known = ", ".join(point_names())
-    raise UsageError(f"decision point: expected one of {known}, got {name!r}; others come from --load files")
+    known = point_names()
+    hint = did_you_mean(name, known) or "; others come from --load files"
+    raise UsageError(f"decision point: expected one of {', '.join(known)}, got {name!r}{hint}")

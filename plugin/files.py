@@ -271,6 +271,23 @@ def write_files(contents: Mapping[str, bytes | str]) -> None:
             file.write(utf8(data) if isinstance(data, str) else data)
 
 
+def replace_file(path: str, data: str) -> None:
+    """Write what took hours, as `write_file` does; a file with other contents stays as ``PATH.old``.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    try:
+        with open(path if os.path.isfile(path) else os.devnull, "rb") as file:
+            earlier = file.read()
+    except OSError as error:
+        raise InputError(f"{path}: expected a file that can be read, got: {error.strerror}") from error
+    if earlier in (b"", utf8(data)):
+        write_file(path, data)
+        return
+    write_files({f"{path}.old": earlier, path: data})
+
+
 def make_folder(path: str) -> None:
     """Make a folder, unless it is there.
 

@@ -68,6 +68,7 @@ def text(major: str) -> str:
         "kNoCode": sorted(clang.NO_CODE),
         "kNoLink": sorted(clang.NO_LINK),
         "kForParts": clang.FOR_PARTS,
+        "kLinked": clang.LINKED,
         "kCompilers": clang.COMPILERS,
         "kFiles": FILES,
     }

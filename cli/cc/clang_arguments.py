@@ -40,6 +40,9 @@ WITH_VALUE: Final = frozenset((
 HEADERS: Final = (".h", ".hh", ".hpp", ".hxx", ".H")
 """The ends of names of headers, which clang precompiles without asking anything."""
 
+LINKED: Final = (".o", ".lo", ".obj", ".a", ".so")
+"""The ends of names of files that clang only links."""
+
 COMPILERS: Final = ("clang", "clang++", "cc", "c++", "gcc", "g++")
 """The ends of compilers' names, without their versions."""
 
@@ -58,7 +61,7 @@ class Command:
         self.has_level = False
         self._stops_before_link = self._no_code = self._unknown_level = self._makes_object = False
         self._prints_commands = False
-        self._has_input = self._has_source = False
+        self._has_input = self._has_source = self._has_uncompiled = False
         self._language = ""
         rest = iter(arguments)
         for argument in rest:
@@ -66,6 +69,7 @@ class Command:
             if argument == "--":
                 self._has_input |= next(rest, None) is not None
                 self._has_source |= self._has_input
+                self._has_uncompiled |= self._has_input
                 return
             if argument in WITH_VALUE:
                 value = next(rest, "")
@@ -76,6 +80,7 @@ class Command:
             self._has_input = True
             known = self._language not in ("", "none")
             self._has_source |= not (self._language if known else argument).endswith(("-header", *HEADERS))
+            self._has_uncompiled |= known or not argument.endswith(LINKED)
         self._no_code |= argument in NO_CODE or argument.startswith(("-print-", "--print-"))
         self._stops_before_link |= argument in NO_LINK
         self._prints_commands |= argument == "-###"
@@ -98,6 +103,11 @@ class Command:
     def generates_code(self) -> bool:
         """Whether clang compiles or links."""
         return self._has_input and self._has_source and not self._no_code
+
+    @property
+    def compiles(self) -> bool:
+        """Whether clang compiles, and does not only link."""
+        return self.generates_code and self._has_uncompiled
 
     @property
     def links(self) -> bool:

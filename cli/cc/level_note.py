@@ -33,7 +33,7 @@ def note_level(name: str, options: Options, command: Command, arguments: Sequenc
     """Say what another level does to the policy or the decision file, if nobody has said it in this build."""
     given = next((option for option in ("policy", "decisions") if options.value(option)), "")
     level = command.level or "1"
-    if not given or not command.generates_code or level in FOR_SIZE:
+    if not given or not command.compiles or level in FOR_SIZE:
         return
     if any(probe in word for probe in PROBES for word in (os.getcwd(), *arguments)) or "-" in arguments:
         return

@@ -171,7 +171,12 @@ class Options:
 
     def _check_file(self, where: str, path: str) -> None:
         if not os.path.isfile(path):
-            raise InputError(f"{self._command}: {where}: expected a file, got {path!r}, which is none")
+            got = f"{path!r}, which is none"
+            if os.path.isdir(path):
+                inside = os.path.join(path, "model.onnx")
+                hint = f"; did you mean {inside!r}?" if os.path.isfile(inside) else ""
+                got = f"{path!r}, which is a folder{hint}"
+            raise InputError(f"{self._command}: {where}: expected a file, got {got}")
 
     def _check_policy(self, where: str, text: str) -> None:
         policy, _, query = text.partition("?")

@@ -263,7 +263,7 @@ def test_a_killed_passpilot_takes_the_compiler_with_it(tmp_path: Path) -> None:
         ("", "expected a compiler and its arguments, got none"),
         ("--inline=const:1", "expected a compiler and its arguments, got none"),
         ("--inline=const:1 --", "expected a compiler and its arguments, got none"),
-        ("--inline=const:1 --colour -- opt-22", "unrecognized arguments: --colour"),
+        ("--inline=const:1 --colour -- opt-22", "attach: --colour: expected an option of passpilot attach"),
         ("--ra-order=const:0 -- llc-22", "--ra-order: expected a point of an unmodified compiler"),
         ("-- opt-22", "expected a runner, got none; add --inline"),
         ("--inline=const:1 -- gcc -c", "expected one of opt, llc, clang, ld.lld, got 'gcc'"),

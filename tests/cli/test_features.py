@@ -99,7 +99,9 @@ def test_usage_errors_exit_with_2(arguments: list[str]) -> None:
 
 
 def test_an_unknown_point_is_refused() -> None:
-    told = r"^decision point: expected one of inline, .*advised-unroll, .*, got 'outline'; others come from "
+    told = (
+        r"^decision point: expected one of inline, .*-unroll, .*, got 'outline'; did you mean 'advised-outl"
+    )
     with pytest.raises(UsageError, match=told):
         main(["--point", "outline"])
 

@@ -38,13 +38,25 @@ SLIPS: Final = {
         2,
         "--evct: expected an option of passpilot llc or LLVM; did you mean '--evict'?",
     ),
-    "mlir-opt --avise=x": (2, "unrecognized arguments: --avise=x; did you mean '--advise'?"),
+    "mlir-opt --avise=x": (
+        2,
+        "mlir-opt: --avise: expected an option of passpilot mlir-opt; did you mean '--advise'?",
+    ),
     "mlir-opt -canonicalize": (2, "passes are written --pass-pipeline='builtin.module(canonicalize)'"),
     "cc --polcy=@oz -Oz -c in.ll": (2, "option of cc or clang; did you mean '--policy'?"),
     "c++ --evct=const:0 -Oz -c in.ll": (2, "option of c++ or clang; did you mean '--evict'?"),
     "cc --best-of=9 -Oz -c in.ll": (2, "--best-of: expected a number of variants up to 4, got 9"),
     "log in.ll": (2, "log: expected show or diff, got in.ll; `passpilot log show in.ll` prints it"),
-    "serve const:1 --gprc 0": (2, "unrecognized arguments: --gprc 0; did you mean '--grpc'?"),
+    "serve const:1 --gprc 0": (
+        2,
+        "serve: --gprc: expected an option of passpilot serve; did you mean '--grpc'?",
+    ),
+    "doctor x": (2, "doctor: expected no more arguments, got x; see `passpilot doctor --help`"),
+    "corpus splt": (
+        2,
+        "corpus: COMMAND: expected one of extract, verify, split, stats, debian, got 'splt'; did you mean 's",
+    ),
+    "features --point=inlin": (2, "got 'inlin'; did you mean 'inline'?"),
     "opt in.ll -O2 --inline=model.onnx": (
         1,
         "got 'model.onnx' as the scheme; did you mean 'onnx:model.onnx'?",

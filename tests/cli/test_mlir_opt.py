@@ -106,7 +106,7 @@ def test_files_that_cannot_be_read_or_written(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        (("--cse",), "unrecognized arguments: --cse"),
+        (("--cse",), "mlir-opt: --cse: expected an option of passpilot mlir-opt"),
         (
             ("--inline=const:1", "--advise=mlir-inline=const:0"),
             "expected one runner for the point mlir-inline, got 2",

@@ -170,3 +170,18 @@ def test_levels_are_one_line_of_help() -> None:
     text = PARSERS["llc"].format_help()
     assert "  -O0, -O1, -O2, -O3    the optimization level, of code generation (-O2)" in text
     assert text.count("optimization level") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "inputs"),
+    [
+        ("compare", "IN ..."),
+        ("log show", "LOG ..."),
+        ("log diff", "A B"),
+        ("policies", "[POLICY ...]"),
+        ("aot", "[MODEL.onnx]"),
+    ],
+)
+def test_the_usage_says_how_many_inputs_there_are(command: str, inputs: str) -> None:
+    usage = PARSERS[command].format_help().partition("\n")[0]
+    assert usage == f"usage: passpilot {command} [option ...] {inputs}"

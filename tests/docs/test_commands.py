@@ -192,3 +192,11 @@ def test_the_commands_of_a_page_are_parsed(page: Path) -> None:
 )
 def test_a_stale_command_is_found(text: str, said: str) -> None:
     assert said in "".join(stale(text))
+
+
+def test_the_list_of_pages_has_every_command() -> None:
+    table = (ROOT / "docs/README.md").read_text().partition("## Commands")[2].partition("\n## ")[0]
+    shown = {
+        name for row in table.splitlines() if row.startswith("| `") for name in re.findall(r"`([^`]+)`", row)
+    }
+    assert not set(COMMANDS) - shown

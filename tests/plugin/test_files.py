@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.files import OutputFile, check_output, read_regular, write_file, write_files
+from passpilot.plugin.files import (
+    OutputFile,
+    check_output,
+    read_regular,
+    replace_file,
+    write_file,
+    write_files,
+)
 
 OPEN: Callable[..., int] = os.open
 
@@ -201,3 +208,11 @@ def test_a_file_system_may_take_a_part_at_a_time(tmp_path: Path, monkeypatch: py
     write_file(str(tmp_path / "a"), b"ten bytes.")
     monkeypatch.undo()
     assert (tmp_path / "a").read_bytes() == b"ten bytes."
+
+
+def test_what_another_text_replaces_stays(tmp_path: Path) -> None:
+    path = tmp_path / "a.decisions"
+    for text in ("one", "one", "two"):
+        assert not (tmp_path / "a.decisions.old").exists()
+        replace_file(str(path), text)
+    assert (path.read_text(), (tmp_path / "a.decisions.old").read_text()) == ("two", "one")

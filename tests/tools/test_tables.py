@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
-from passpilot.cli.cc.clang_arguments import COMPILERS, FOR_PARTS, NO_CODE, NO_LINK, WITH_VALUE
+from passpilot.cli.cc.clang_arguments import COMPILERS, FOR_PARTS, LINKED, NO_CODE, NO_LINK, WITH_VALUE
 from passpilot.cli.options_table import FILES, options_of
 from passpilot.features.catalogue import HOOKED
 from tools import proto
@@ -53,6 +53,7 @@ def test_lists_of_words(tables: str) -> None:
     assert words("kNoCode") == sorted(NO_CODE)
     assert words("kNoLink") == sorted(NO_LINK)
     assert words("kForParts") == list(FOR_PARTS)
+    assert words("kLinked") == list(LINKED)
     assert words("kCompilers") == list(COMPILERS)
     assert words("kFiles") == list(FILES)
     assert 'kClang = "clang-99", *kClangxx = "clang++-99";' in tables

@@ -84,7 +84,8 @@ def _record(command: Sequence[str], output: str, recording: str) -> None:
     """Run a build, and record what its compilers do."""
     with suppress(OSError):
         os.remove(recording + ".programs")
-    code = run_build("tune", command, build_environment(os.path.join(output, NAMES), recording))
+    names = os.path.join(output, NAMES)
+    code = run_build("tune", command, build_environment(names, recording + ".programs", recording))
     seen = names_in(recording + ".programs")
     if code:
         raise InputError(
@@ -92,7 +93,7 @@ def _record(command: Sequence[str], output: str, recording: str) -> None:
             f"clang compiles it here{_other_compilers(seen)}"
         )
     if not os.path.isdir(recording):
-        raise InputError(_nothing_compiled(command, seen))
+        raise InputError(nothing_compiled("tune", command, seen))
 
 
 def _changed(recording: str) -> str:
@@ -103,21 +104,23 @@ def _changed(recording: str) -> str:
     return next(filter(None, (unit.changed() for unit in newest.values())), "")
 
 
-def _nothing_compiled(command: Sequence[str], seen: Sequence[str]) -> str:
-    text = f"tune: expected {shlex.join(command)} to compile something, got nothing"
+def nothing_compiled(who: str, command: Sequence[str], seen: Sequence[str]) -> str:
+    """The text of an error about a build that has run the programs `seen`, and none of our compilers."""
+    seen = [name for name in seen if not is_advised(name)]
+    text = f"{who}: expected {shlex.join(command)} to compile something, got nothing"
     if others := _other_compilers(seen):
         return text + others
     names = ", ".join(name for some in COMPILERS.values() for name in some)
     return (
-        f"{text}: it ran {', '.join(seen)}, and none of {names} with or without a version; clean the build "
-        "first. A build whose tools are linked statically, or that clears the environment, must call "
-        "`passpilot cc --record=DIR` itself"
+        f"{text}: it ran {', '.join(seen) or 'nothing'}, and none of {names} with or without a version; "
+        "clean the build first. A build whose tools are linked statically must call "
+        f"`passpilot cc{' --record=DIR' * (who == 'tune')}` itself"
     )
 
 
 def _other_compilers(seen: Sequence[str]) -> str:
     """What to do about compilers that have run, and cannot be replaced."""
-    others = [name for name in seen if OTHERS.fullmatch(name)]
+    others = [name for name in seen if OTHERS.fullmatch(name) and not is_advised(name)]
     if not others:
         return ""
     prefix = re.sub(r"-?[^-]+(-[\d.]+)?$", "", others[0])
@@ -126,13 +129,17 @@ def _other_compilers(seen: Sequence[str]) -> str:
 
 
 def names_in(path: str) -> list[str]:
-    """The names of programs that a build has run, without those of compilers that are replaced."""
+    """The names of programs that a build has run."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            names = dict.fromkeys(map(os.path.basename, file.read().splitlines()))
+            return list(dict.fromkeys(map(os.path.basename, file.read().splitlines())))
     except FileNotFoundError:
         return []
-    return [name for name in names if not _driver_of(name)]
+
+
+def is_advised(name: str) -> bool:
+    """Whether a program of a build is a compiler that ours replaces, or one of ours."""
+    return name == "passpilot" or bool(_driver_of(name) or re.search(r"-clang(\+\+)?(-[\d.]+)?$", name))
 
 
 def rebuild_line(command: Sequence[str], flags: str, recording: str = "") -> str:
@@ -210,11 +217,14 @@ def _configured(folder: str) -> str:
     return ""
 
 
-def build_environment(names: str, recording: str = "", words: Sequence[str] = ()) -> Mapping[str, str]:
+def build_environment(
+    names: str, programs: str, recording: str = "", words: Sequence[str] = ()
+) -> Mapping[str, str]:
     """The environment in which compilers are ours, whatever a build calls them.
 
     Args:
         names: a folder for commands that stand for compilers which are not installed.
+        programs: a file that gets the names of all programs that run.
         recording: the folder that gets what they compile and link; empty for none.
         words: more arguments for compilers.
     """
@@ -232,6 +242,7 @@ def build_environment(names: str, recording: str = "", words: Sequence[str] = ()
         "PATH": os.pathsep.join([*os.get_exec_path(), os.path.abspath(names)]),
         "LD_PRELOAD": ":".join(preloaded),
         "PASSPILOT_COMPILER": passpilot,
+        "PASSPILOT_PROGRAMS": programs,
         "PASSPILOT_WORDS": "".join(f"{word}\n" for word in words),
     }
     return {**environment, "PASSPILOT_RECORDING": recording} if recording else environment

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from passpilot.plugin import _core
-from passpilot.plugin.files import write_file
+from passpilot.plugin.files import replace_file
 
 HEAD: Final = "passpilot decisions 1"
 PER_LINE: Final = 12
@@ -86,7 +86,7 @@ def write_decisions(path: str, units: Sequence[UnitDecisions], notes: Sequence[s
             f"searched {' '.join(hashes[first : first + PER_LINE])}"
             for first in range(0, len(hashes), PER_LINE)
         ]
-    write_file(path, "\n".join(lines) + "\n")
+    replace_file(path, "\n".join(lines) + "\n")
 
 
 def read_decisions(path: str) -> list[UnitDecisions]:

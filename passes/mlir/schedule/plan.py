@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from passpilot.plugin.files import write_file
+from passpilot.plugin.files import replace_file
 from passpilot.plugin.json_and_toml import read_toml, typed_record
 
 HEAD: Final = "# passpilot kernel decisions 1"
@@ -85,7 +85,7 @@ def write_plan(path: str, plan: KernelPlan, notes: Sequence[str], names: Sequenc
     for number, operation in enumerate(plan.operations):
         name = f"  # {number}: {names[number]}" if number < len(names) else ""
         lines += ["", f"[[operations]]{name}", *_rows(operation)]
-    write_file(path, "\n".join(lines) + "\n")
+    replace_file(path, "\n".join(lines) + "\n")
 
 
 def read_plan(path: str) -> KernelPlan:

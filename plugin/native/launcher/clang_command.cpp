@@ -246,11 +246,12 @@ private:
 struct Work {
   explicit Work(const std::vector<string> &arguments) {
     bool input = false, noCode = false, noLink = false, unknown = false,
-         lto = false, lld = false;
+         lto = false, lld = false, named = false;
     for (size_t i = 0; i < arguments.size(); ++i) {
       string_view argument = arguments[i];
       const bool isInput = !startsWith(argument, "-") || argument == "-";
       input |= isInput;
+      compiles |= isInput && (named || !isLinked(argument));
       only(!isInput || (argument.find(".h") == string_view::npos &&
                         argument.find(".H") == string_view::npos));
       noCode |= holds(kNoCode, argument) || startsWith(argument, "-print-") ||
@@ -274,6 +275,7 @@ struct Work {
         string_view linker = baseName(argument.substr(argument.find('=') + 1));
         lld = startsWith(linker, "lld") || startsWith(linker, "ld.lld");
       }
+      named |= argument == "-x";
       if (holds(kWithValue, argument))
         ++i;
       only(argument != "-x" || i >= arguments.size() ||
@@ -284,8 +286,17 @@ struct Work {
     isUnoptimized = level == "0" && !unknown && !lto && !lld;
   }
 
-  bool generatesCode, links, isUnoptimized;
+  bool generatesCode, links, isUnoptimized, compiles = false;
   string_view level = "0";
+
+private:
+  static bool isLinked(string_view input) {
+    return std::any_of(std::begin(kLinked), std::end(kLinked),
+                       [&](string_view end) {
+                         return input.size() >= end.size() &&
+                                input.substr(input.size() - end.size()) == end;
+                       });
+  }
 };
 
 /// Whether the first argument is the compiler, as compiler launchers get it.
@@ -334,7 +345,7 @@ void becomeClang(bool cxx, const std::vector<string> &given,
     arguments.erase(arguments.begin());
   }
   Work work(arguments);
-  if (work.generatesCode)
+  if (work.generatesCode && work.compiles)
     options.checkLevel(work.level);
   std::vector<string> words = {clang};
   if (work.generatesCode && options.asks(work.isUnoptimized)) {

@@ -4,10 +4,10 @@
 // programs of the build (LD_PRELOAD). Where one of them starts a compiler,
 // `passpilot cc` starts in its place, so that no absolute path, launcher or
 // toolchain file escapes. A recording has linkers, too; and the names of all
-// programs are noted, to say what has run.
+// programs are noted in a file, to say what has run.
 //
 // The functions run in children of vfork and beside other threads, so they
-// take memory from the stack alone. Without the two variables below they do
+// take memory from the stack alone. Without the first variable below they do
 // what those of the C library do.
 
 #include <dlfcn.h>
@@ -29,11 +29,12 @@ namespace {
 
 using Words = char *const *;
 
-/// The command `passpilot`, the folder of a recording, and more words for
-/// compilers, with a newline behind each.
+/// The command `passpilot`, the folder of a recording, more words for compilers
+/// with a newline behind each, and the file of the programs' names.
 constexpr const char *kCommand = "PASSPILOT_COMPILER";
 constexpr const char *kFolder = "PASSPILOT_RECORDING";
 constexpr const char *kWords = "PASSPILOT_WORDS";
+constexpr const char *kPrograms = "PASSPILOT_PROGRAMS";
 
 constexpr const char *kPreload = "LD_PRELOAD";
 
@@ -41,7 +42,7 @@ constexpr const char *kPreload = "LD_PRELOAD";
 /// `env -i` clear them. Empty where this program is not part of a build.
 struct Kept {
   static constexpr size_t kSize = size_t{4} * PATH_MAX;
-  char texts[4][kSize];
+  char texts[5][kSize];
 } kept;
 
 const char *kLaunchers[] = {"ccache", "sccache", "distcc", "icecc"};
@@ -181,10 +182,7 @@ const char *searched(const char *name, char *path) {
   return nullptr;
 }
 
-void note(const char *folder, const char *program) {
-  char path[PATH_MAX];
-  if (std::snprintf(path, sizeof path, "%s.programs", folder) >= PATH_MAX)
-    return;
+void note(const char *path, const char *program) {
   int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0)
     return;
@@ -320,8 +318,9 @@ int start(const char *file, bool search, Words arguments, Words variables,
   if (!command || !file || !arguments || !arguments[0])
     return run(given, search);
   int before = errno;
-  if (folder) // as the build names it; make searches PATH itself
-    note(folder,
+  // as the build names it; make searches PATH itself
+  if (const char *programs = valueOf(variables, kPrograms))
+    note(programs,
          std::strchr(arguments[0], '/') ? arguments[0] : baseName(file));
   char path[PATH_MAX];
   const Replacement found =
@@ -373,7 +372,7 @@ __attribute__((constructor)) void begin() {
   if (!valueOf(environ, kCommand))
     return;
   size_t used = 0;
-  for (const char *name : {kPreload, kCommand, kFolder, kWords}) {
+  for (const char *name : {kPreload, kCommand, kFolder, kWords, kPrograms}) {
     const char *value = valueOf(environ, name);
     if (value && std::snprintf(kept.texts[used], Kept::kSize, "%s=%s", name,
                                value) >= int(Kept::kSize))

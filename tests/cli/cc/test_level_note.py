@@ -56,6 +56,18 @@ def test_another_level_is_said_once(here: Path, arguments: tuple[str, ...], text
     assert compiled(here, *arguments) == said
 
 
+def test_links_of_objects_say_nothing(here: Path) -> None:
+    (here / "b.c").write_text("int f(int a);\nint main(void) { return f(0); }\n")
+    for given in (["--policy=@oz"], ["--policy=@oz", "-flto"]):
+        objects = passpilot("cc", *given, "-Oz", "-c", "a.c", "b.c", cwd=here)
+        linked = passpilot("cc", *given, "a.o", "b.o", "-o", "b", cwd=here)
+        assert (objects.err, linked.code, linked.err) == ("", 0, "")
+    for sources in (("a.c", "b.o"), ("-x", "c", "a.c", "-x", "none", "b.o")):
+        assert NOTHING in passpilot("cc", "--policy=@oz", *sources, cwd=here).err
+        (note,) = (here / "cache/passpilot/said").glob("*-O0")
+        note.unlink()
+
+
 @pytest.mark.parametrize("level", ["-Oz", "-Os"])
 def test_levels_for_size_say_nothing(here: Path, level: str) -> None:
     assert compiled(here, "--policy=@oz", level) == ""

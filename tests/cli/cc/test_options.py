@@ -177,3 +177,12 @@ def test_values_behind_a_space_and_clangs_own_options() -> None:
     assert options.rest == ["-O2", "--unwindlib=libgcc", "--target=x86_64"]
     with pytest.raises(UsageError, match="--inline: expected --inline=RUNNER, got no value"):
         Options("cc", ["--inline", "-O2"], {})
+
+
+def test_the_folder_of_a_model_is_named(here: Path) -> None:
+    (here / "model").mkdir()
+    with pytest.raises(InputError, match=r"expected a file, got 'model', which is a folder$"):
+        options("--inline=onnx:model")
+    (here / "model" / "model.onnx").write_text("")
+    with pytest.raises(InputError, match=r"which is a folder; did you mean 'model/model.onnx'\?$"):
+        options("--inline=onnx:model")

@@ -31,7 +31,7 @@ def test_names_come_from_arguments_and_a_file(tmp_path: Path) -> None:
         (["../x"], 1, "expected the name of a source package, got '../x'"),
         (["--packages=none.txt"], 1, "none.txt: expected names of packages, got: No such file"),
         ([], 2, "expected names of packages, or --packages=LIST.txt, got none"),
-        (["hello", "--level=-O9"], 2, "invalid choice: '-O9'"),
+        (["hello", "--level=-O9"], 2, "expected one of -O0, -O1, -O2, -O3, -Os, -Oz, got '-O9'"),
     ],
 )
 def test_what_is_no_package_is_refused(arguments: list[str], code: int, message: str, tmp_path: Path) -> None:

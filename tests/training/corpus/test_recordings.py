@@ -306,8 +306,12 @@ def test_what_a_recording_has(build: Build) -> None:
     assert (second.path, second.whole, [each.name for each in second.members]) == ("/x.a", True, ["m.o"])
     with pytest.raises(InputError) as caught:
         read_recording(build.path("none"))
-    expected = "expected a recording, got: No such file or directory; record a build by passpilot cc --record"
+    advice = "record a build by passpilot build --record"
+    expected = f"expected a recording, got: No such file or directory; {advice}"
     assert str(caught.value) == f"{build.path('none')}: {expected}"
+    with pytest.raises(InputError) as caught:
+        read_recording(str(build.folder))
+    assert str(caught.value) == f"{build.folder}: expected a recording, got another folder; {advice}"
 
 
 def test_the_library_that_a_name_means(tmp_path: Path) -> None:

@@ -211,3 +211,25 @@ def test_a_build_of_a_library_alone(here: Path, target: str) -> None:
     assert int(found[1]) >= int(found[2]) > 20, "nothing is dropped, though nothing calls it"
     wrong = passpilot("tune", "--lto", "-o", "out", "--", *build, cwd=here)
     assert "--lto: expected a linked program, got library, a library" in wrong.err
+
+
+@pytest.mark.parametrize(
+    ("build", "text"),
+    [
+        ("true", "got nothing: it ran true, and none of cc, gcc"),
+        (
+            "./arm-none-eabi-gcc -c a.c",
+            "got nothing but what arm-none-eabi-gcc compiled; configure the build for",
+        ),
+        ("clang-22 -c a.c", ""),
+        ("env -i /bin/sh -c 'clang-22 -c a.c'", ""),
+    ],
+)
+def test_a_build_that_compiles_nothing_is_named(build: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text("int a;\n")
+    (tmp_path / "arm-none-eabi-gcc").write_text("#!/bin/sh\n")
+    (tmp_path / "arm-none-eabi-gcc").chmod(0o755)
+    done = passpilot("build", "--unwind=none", "--", *shlex.split(build), cwd=tmp_path)
+    assert (done.code, bool(done.err)) == (0, bool(text)), done.err
+    assert text in done.err
+    assert done.err.startswith("passpilot: warning: build: expected " * bool(text))

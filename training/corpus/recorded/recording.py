@@ -151,8 +151,9 @@ def read_recording(folder: str) -> Recording:
     try:
         names = sorted(name for name in os.listdir(commands) if name.endswith(".json"))
     except OSError as error:
-        hint = "record a build by passpilot cc --record"
-        raise InputError(f"{folder}: expected a recording, got: {error.strerror}; {hint}") from error
+        got = "got another folder" if os.path.isdir(folder) else f"got: {error.strerror}"
+        hint = "record a build by passpilot build --record"
+        raise InputError(f"{folder}: expected a recording, {got}; {hint}") from error
     recording = Recording()
     found: list[RecordedCommand] = []
     for name in names:
