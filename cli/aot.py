@@ -88,7 +88,7 @@ def _compile(options: AotOptions, model: str, output: str) -> None:
     write_file(output, build.link(code) if kind == "so" else code)
     if graph.custom_features:
         pairs = [text.partition("=") for text in graph.custom_features.split(",")]
-        files = dict.fromkeys(file for _, _, file in pairs)
+        files = dict.fromkeys(os.path.basename(file) for _, _, file in pairs)
         loads = " ".join(f"--load={os.path.join(os.path.dirname(model), file)}" for file in files)
         say(f"{output}: a compiler needs {loads} for {', '.join(name for name, _, _ in pairs)}")
 

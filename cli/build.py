@@ -8,16 +8,17 @@ import tempfile
 from collections.abc import Sequence
 from typing import Final
 
+from passpilot.cli.cc.child import ended_by_signals, run_clang
 from passpilot.cli.cc.options import Options
 from passpilot.cli.outputs import prepare
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.origin import warn_user
 from passpilot.training.tuning.build import (
     build_environment,
+    build_words,
     is_advised,
     names_in,
     nothing_compiled,
-    run_build,
 )
 
 HELP: Final = """\
@@ -49,10 +50,11 @@ def main(argv: Sequence[str]) -> int:
     if wrong := next((word for word in words if "\n" in word), ""):
         raise UsageError(f"build: expected options without line breaks, got {wrong!r}")
     recording = os.path.abspath(options.value("record")) if options.value("record") else ""
-    with tempfile.TemporaryDirectory(prefix="passpilot-build-") as names:
+    with ended_by_signals(), tempfile.TemporaryDirectory(prefix="passpilot-build-") as names:
         programs = os.path.join(names, "programs")
-        code = run_build("build", command, build_environment(names, programs, recording, words))
+        environment = build_environment(names, programs, recording, words)
+        code = run_clang("/bin/sh", build_words("build", command, environment), environment)
         seen = names_in(programs)
     if not code and not any(map(is_advised, seen)):
         warn_user(nothing_compiled("build", command, seen))
-    return code if code >= 0 else 128 - code
+    return code

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs clang as a child of `passpilot cc`, and ends both by the signals that would end clang alone."""
+"""Runs clang, or a build, as a child, and ends both processes by the signals that would end it alone."""
 
 from __future__ import annotations
 

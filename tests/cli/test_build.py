@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from passpilot.plugin.toolchain import installed
 from passpilot.training.tuning import build
-from tests.command import passpilot, refused, run
+from tests.command import GENEROUS, PASSPILOT, passpilot, refused, run, started
 
 SOURCE = "static int twice(int n) { return n * 2; }\nint f(int n) { return twice(n) + 1; }\n"
 
@@ -62,6 +64,21 @@ def test_an_installation_may_have_blanks_in_its_path(
     library.symlink_to(installed("libpasspilot_preload.so"))
     monkeypatch.setattr(build, "installed", lambda _: str(library))
     names = tmp_path_factory.mktemp("names")
-    environment = build.build_environment(str(names), words=[f"--inline=python:{here}/never.py:decide"])
-    assert build.run_build("build", ["make", "-s", "-C", str(here)], environment) == 0
+    environment = build.build_environment(
+        str(names), str(names / "programs"), words=[f"--inline=python:{here}/never.py:decide"]
+    )
+    words = build.build_words("build", ["make", "-s", "-C", str(here)], environment)
+    subprocess.run(words, env=environment, check=True)
     assert b"twice" in run("llvm-nm-22", here / "sub/a.o", cwd=here).out
+
+
+def test_a_signal_ends_the_build_and_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(here / "tmp"))
+    with started(PASSPILOT, "build", "--", "sh", "-c", "echo begun; sleep 600; :", cwd=here) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"begun\n"
+        child.terminate()
+        child.communicate(timeout=GENEROUS)  # nothing holds the other end: the build has ended
+        assert child.returncode == -signal.SIGTERM
+    assert list((here / "tmp").iterdir()) == []

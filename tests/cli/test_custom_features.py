@@ -7,8 +7,10 @@ import re
 from pathlib import Path
 from typing import Final
 
+import onnx
 import pytest
 
+from passpilot.features.columns import CUSTOM
 from tests.command import passpilot, program, refused
 
 FEATURE: Final = """\
@@ -77,6 +79,17 @@ def test_nothing_is_loaded_of_itself(here: Path) -> None:
     refused("opt", "in.ll", "-O2", "--inline=onnx:model/model.onnx", "-o", "out.bc", cwd=here)
     own.write_text(text)
     assert not ran.exists()
+
+
+def test_a_model_names_no_file_elsewhere(here: Path) -> None:
+    model = onnx.load(here / "model/model.onnx")
+    (entry,) = (entry for entry in model.metadata_props if entry.key == CUSTOM)
+    entry.value = "blocks_twice=../lib/own.py"
+    onnx.save(model, here / "model/other.onnx")
+    told = refused("opt", "in.ll", "-O2", "--inline=onnx:model/other.onnx", "-o", "out.bc", cwd=here)
+    assert told.endswith(": add --load=model/own.py\n")
+    done = passpilot("aot", "model/other.onnx", "-o", "model/other.so", cwd=here)
+    assert "a compiler needs --load=model/own.py for blocks_twice\n" in done.err
 
 
 def test_learning_from_a_feature_that_nobody_registers_names_load(here: Path) -> None:

@@ -84,8 +84,8 @@ def _record(command: Sequence[str], output: str, recording: str) -> None:
     """Run a build, and record what its compilers do."""
     with suppress(OSError):
         os.remove(recording + ".programs")
-    names = os.path.join(output, NAMES)
-    code = run_build("tune", command, build_environment(names, recording + ".programs", recording))
+    environment = build_environment(os.path.join(output, NAMES), recording + ".programs", recording)
+    code = subprocess.run(build_words("tune", command, environment), env=environment, check=False).returncode
     seen = names_in(recording + ".programs")
     if code:
         raise InputError(
@@ -255,14 +255,14 @@ def _preload_library(names: str) -> str:
         return library
     link = os.path.join(os.path.abspath(names), "preload.so")
     if re.search(r"[\s:]", link):
-        raise InputError(f"expected a folder without blanks and colons in its path, got {names}")
+        raise InputError(f"passpilot: expected a folder without blanks and colons in its path, got {names}")
     with suppress(FileExistsError):
         os.symlink(library, link)
     return link
 
 
-def run_build(who: str, command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run a build in an environment of `build_environment`; its exit code.
+def build_words(who: str, command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """The words that run a build in an environment of `build_environment`.
 
     Raises:
         InputError: it cannot be started.
@@ -270,5 +270,4 @@ def run_build(who: str, command: Sequence[str], environment: Mapping[str, str]) 
     if not shutil.which(command[0], path=environment["PATH"]):
         raise InputError(f"{who}: expected a command, got {command[0]}, which cannot be run")
     # The shell has the library, so that the command itself may be a compiler.
-    words = ["/bin/sh", "-c", 'exec "$@"', "sh", *command]
-    return subprocess.run(words, env=environment, check=False).returncode
+    return ["/bin/sh", "-c", 'exec "$@"', "sh", *command]

@@ -6,7 +6,9 @@
 #include "../loaded/refusal.h"
 #include "inline_point.h"
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/xxhash.h"
 
@@ -53,10 +55,13 @@ std::vector<Advised> named() {
   return Points;
 }
 
-/// The log's path in a folder; the same command gives the same path.
+/// The log's path in a folder; the same command at the same place gives the
+/// same path.
 std::string logIn(const std::string &Folder, const std::string &Point) {
-  const auto Command = MemoryBuffer::getFileAsStream("/proc/self/cmdline");
-  const StringRef Words = Command ? (*Command)->getBuffer() : "";
+  SmallString<256> Words;
+  (void)sys::fs::current_path(Words);
+  if (const auto Command = MemoryBuffer::getFileAsStream("/proc/self/cmdline"))
+    Words += (*Command)->getBuffer();
   return Folder + "/mlir-" + utohexstr(xxh3_64bits(Words), /*LowerCase=*/true) +
          "-" + Point + ".log";
 }

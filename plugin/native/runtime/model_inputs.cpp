@@ -57,7 +57,9 @@ std::string ModelRunner::loadHint(const std::string &Feature) const {
     const size_t Equals = Text.find('=');
     if (Equals == std::string::npos || Text.substr(0, Equals) != Feature)
       continue;
-    std::string File = Text.substr(Equals + 1);
+    // A model names no file elsewhere: whoever reads the hint runs the file.
+    std::string File =
+        std::filesystem::path(Text.substr(Equals + 1)).filename().string();
     const std::filesystem::path Beside = std::filesystem::path(Folder) / File;
     std::error_code Ignored;
     if (std::filesystem::is_regular_file(Beside, Ignored))

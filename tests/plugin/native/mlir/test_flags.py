@@ -91,6 +91,16 @@ def test_two_points_and_two_logs(source: Path) -> None:
     assert len(list(read_log(str(source.with_name("i.log"))))) == 4, "two passes, one log"
 
 
+def test_the_same_command_in_two_places_has_two_logs_in_a_folder(tmp_path: Path) -> None:
+    for name in ("one", "two", "two"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        written(tmp_path / name, "in.mlir", CALLS)
+        flags = ("--passpilot-inline=default", f"--passpilot-log={tmp_path}/logs/")
+        done = stock("advised-inline", Path("in.mlir"), *flags, cwd=tmp_path / name)
+        assert (done.code, done.err) == (0, "")
+    assert len(list((tmp_path / "logs").iterdir())) == 2
+
+
 def test_the_default_writes_a_log(source: Path) -> None:
     done = stock(
         "advised-inline", source, "--passpilot-inline=default", "--passpilot-log=x.log", cwd=source.parent
