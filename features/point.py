@@ -207,5 +207,5 @@ def _definition(name: str) -> Definition:
     if name in POINTS.own:
         return cast("Definition", POINTS.import_own(name))
     known = point_names()
-    hint = did_you_mean(name, known) or "; others come from --load files"
+    hint = f"; others come from --load files{did_you_mean(name, known)}"
     raise UsageError(f"decision point: expected one of {', '.join(known)}, got {name!r}{hint}")

@@ -56,7 +56,7 @@ SLIPS: Final = {
         2,
         "corpus: COMMAND: expected one of extract, verify, split, stats, debian, got 'splt'; did you mean 's",
     ),
-    "features --point=inlin": (2, "got 'inlin'; did you mean 'inline'?"),
+    "features --point=inlin": (2, "got 'inlin'; others come from --load files; did you mean 'inline'?"),
     "opt in.ll -O2 --inline=model.onnx": (
         1,
         "got 'model.onnx' as the scheme; did you mean 'onnx:model.onnx'?",
