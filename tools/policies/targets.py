@@ -33,6 +33,9 @@ NO_TAILS: Final = "disable-tail-duplicate"
 IN_ORDER: Final = "pre-RA-sched=source"
 UNSCHEDULED: Final = "enable-misched=0"
 NO_STRENGTH: Final = "disable-lsr"
+EARLY: Final = "enable-shrink-wrap=0"
+JOINED: Final = "join-splitedges"
+HOISTED: Final = "disable-machine-licm=0"
 
 
 def _tables(*densities: int) -> list[str]:
@@ -43,12 +46,13 @@ def _outlining(*least: int) -> list[str]:
     return [f"outliner-benefit-threshold={each}" for each in least]
 
 
-THUMB: Final = (SPLIT, NO_STRENGTH, IN_ORDER, *_outlining(4, 8), SINKING, NO_TAILS)
+THUMB: Final = (SPLIT, NO_STRENGTH, IN_ORDER, *_outlining(4, 8), SINKING, NO_TAILS, *_tables(70), EARLY)
 RISCV: Final = (SPLIT, UNSCHEDULED, *_tables(60, 90), NO_STRENGTH, "riscv-disable-cost-per-use")
 LEVERS: Final[Mapping[str, Sequence[str]]] = {
     "Thumb-2": THUMB,
     "RV32IMC": RISCV,
     "AArch64": (UNSCHEDULED, *_outlining(16, 32)),
+    "wasm32": (NO_STRENGTH, JOINED, HOISTED, NO_TAILS, IN_ORDER, *_tables(80)),
 }
 """What is tried for a target, in this order."""
 
