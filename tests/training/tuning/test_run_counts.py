@@ -18,7 +18,7 @@ COUNTED = ("tune", "--runs=instructions", "--jobs=2", "--seed=1", "-o", "out")
 
 def test_fewer_instructions_are_found_exactly(tmp_path: Path) -> None:
     folder = build(tmp_path)
-    flags = ("--compiles=5", "--reward=run: {} 20000", "--unseen={} 30000")
+    flags = ("--compiles=3", "--reward=run: {} 20000", "--unseen={} 30000")
     done = passpilot(*COUNTED, *flags, "--", "make", cwd=folder, timeout=300)
     assert done.code == 0, done.err
     table = json.loads((folder / "out/demo.json").read_text())
