@@ -152,7 +152,8 @@ side has unwind tables.
 are worth one by one is in the policy's card, `policies/oz/card.md`.
 
 `python -m bench.pages.oz` made this page of `oz.json`, `targets.json` and `aims.json` in `bench/results`,
-which `oz`, `targets` and `aims` of `python -m bench.measure.policies.NAME` measured.
+which `python -m bench.measure.policies.oz`, `python -m bench.measure.policies.targets` and
+`python -m bench.measure.policies.aims` measured.
 """
 
 

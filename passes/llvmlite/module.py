@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
         at: Mapping[str, str]
         options: PipelineOptions
+        profile: str
 
     class EmitKeywords(SharedKeywords, total=False):
         """The other keyword arguments of `passpilot.emit`."""

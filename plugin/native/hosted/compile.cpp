@@ -239,14 +239,13 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
     if (TimePassesIsEnabled)
       P.SI.getTimePasses().print();
   }
-  if (const auto &Failed = Passes.failure()) {
-    if (Failed->BrokenIR)
-      Broken = Failed->Pass;
-    if (!Given)
-      throw CompilationError("pass " + Failed->Pass + " at " + Failed->Unit +
-                             ": " + Failed->Text);
-  }
-  if (Interrupted || Passes.failure() || (Inline && Inline->stopped()))
+  const auto &Failed = Passes.failure();
+  if (Failed && Failed->BrokenIR)
+    Broken = Failed->Pass;
+  if (Failed && !Given)
+    throw CompilationError("pass " + Failed->Pass + " at " + Failed->Unit +
+                           ": " + Failed->Text);
+  if (Interrupted || Failed || (Inline && Inline->stopped()))
     return Warnings;
   throwDiagnosed();
   if (O.Verify)
