@@ -382,7 +382,7 @@ struct Entry {
   ModuleAnalysisManager *MAM;
   Session *Inline;
   std::shared_ptr<ProfileGate> Gate;
-  bool Reached = false;
+  Compilation *Owner;
 };
 } // namespace
 
@@ -397,19 +397,22 @@ llvm::InlineAdvisor *Compilation::advisor(Module &M,
       Context.Pass == InlinePass::EarlyInliner)
     return new DefaultInlineAdvisor(M, FAM, Params, Context);
   Entry &E = Found->second;
-  E.Reached = true;
+  E.Owner->HasReached = true;
   return new passpilot::InlineAdvisor(M, *E.MAM, Params, *E.Inline);
 }
 
 Compilation::Compilation(Module &M, ModuleAnalysisManager &MAM, Session &Inline,
                          std::shared_ptr<ProfileGate> Gate)
     : M(M) {
-  Compilations[&M] = {&MAM, &Inline, std::move(Gate)};
+  Compilations[&M] = {&MAM, &Inline, std::move(Gate), this};
   Inline.begin(M.getSourceFileName());
 }
 
-Compilation::~Compilation() { Compilations.erase(&M); }
-
-bool Compilation::reached() const { return Compilations.at(&M).Reached; }
+Compilation::~Compilation() {
+  // A later module may have the address, and a compilation of its own.
+  const auto Found = Compilations.find(&M);
+  if (Found != Compilations.end() && Found->second.Owner == this)
+    Compilations.erase(Found);
+}
 
 } // namespace passpilot

@@ -87,7 +87,7 @@ public:
   Compilation(const Compilation &) = delete;
 
   /// Whether an inliner has asked for advice.
-  bool reached() const;
+  bool reached() const { return HasReached; }
 
   /// LLVM's factory of inline advisors; LLVM's default for a module without a
   /// Compilation.
@@ -98,6 +98,7 @@ public:
 
 private:
   llvm::Module &M;
+  bool HasReached = false;
 };
 
 } // namespace passpilot

@@ -9,17 +9,20 @@
 
 namespace passpilot {
 
-static bool Foreign = false;
+static bool Foreign = false, PrintsWarnings = false;
 
-void enterForeignTool() { Foreign = true; }
+void enterForeignTool(bool IsLLVMs) {
+  Foreign = true;
+  PrintsWarnings = IsLLVMs;
+}
 
 bool inForeignTool() { return Foreign; }
 
 void warn(llvm::LLVMContext &C, const std::string &Text) {
-  if (Foreign)
+  if (PrintsWarnings)
     printWarning(Text);
   else
-    C.diagnose(llvm::DiagnosticInfoGeneric(Text, llvm::DS_Warning));
+    C.diagnose(llvm::DiagnosticInfoGeneric(shown(Text), llvm::DS_Warning));
 }
 
 } // namespace passpilot

@@ -3,6 +3,7 @@
 #include "host.h"
 
 #include "../llvm/compat.h"
+#include "../llvm/tool.h"
 #include "../loaded/refusal.h"
 #include "../runtime/text.h"
 #include "version.h"
@@ -115,6 +116,12 @@ bool isDistributed() {
 
 bool isClang() { return toolIs("clang"); }
 
+bool isLLVMTool() {
+  const std::string Tool = sys::fs::getMainExecutable(nullptr, nullptr);
+  const StringRef Name = sys::path::filename(Tool);
+  return generatesCode() || Name == "opt" || Name.starts_with("opt-");
+}
+
 bool generatesCode() { return isClang() || isLinker() || toolIs("llc"); }
 
 std::string newPassManagerFlag() {
@@ -157,7 +164,7 @@ void tell(LLVMContext &C, const Module *Of, const Messages &Report) {
       FailedModules.insert(Of);
     }
     if (M.Kind == "warning")
-      printWarning(M.Text);
+      warn(C, M.Text);
     else
       C.diagnose(DiagnosticInfoGeneric(shown(M.Text),
                                        M.isError() ? DS_Error : DS_Remark));

@@ -26,6 +26,8 @@ std::vector<std::string> commandWords();
 bool isDistributed();
 /// Whether the tool is clang, which may leave code generation to a linker.
 bool isClang();
+/// Whether the process is clang, opt, llc or lld.
+bool isLLVMTool();
 /// Whether the tool generates code itself: clang, llc or lld.
 bool generatesCode();
 

@@ -65,7 +65,7 @@ struct OnLoad {
   OnLoad() {
     contain([] {
       checkTool(/*Strict=*/false);
-      enterForeignTool();
+      enterForeignTool(isLLVMTool());
       registerCodeGeneration();
       watchFlags(watchSinglePasses);
     });

@@ -58,6 +58,8 @@ struct Diagnostics : DiagnosticHandler {
     DI.print(Printer);
     if (DI.getSeverity() == DS_Error)
       fail("error: " + Text);
+    else if (DI.getSeverity() == DS_Warning)
+      std::fprintf(stderr, "warning: %s\n", Text.c_str());
     return true;
   }
 };
