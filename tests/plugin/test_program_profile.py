@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -189,3 +190,37 @@ def test_what_is_no_profile_is_refused(
     assert refused.code == 1
     assert re.search(said, refused.err)
     assert not (tmp_path / "out.bc").exists()
+
+
+DAMAGE: Final = """\
+import random, sys, passpilot
+from passpilot.plugin.errors import InputError
+whole, chance = open(sys.argv[1], "rb").read(), random.Random(1)
+module = open("prog.bc", "rb").read()
+refused = 0
+for _ in range(150):
+    edited = bytearray(whole)
+    for _ in range(chance.randrange(1, 4)):
+        edited[chance.randrange(len(edited))] = chance.randrange(256)
+    open("edited", "wb").write(edited)
+    try:
+        passpilot.optimize(passpilot.Module.read(module), "default<O1>", profile="edited")
+    except InputError as error:
+        assert "edited: expected" in str(error), error
+        refused += 1
+print(refused)
+"""
+
+
+@pytest.mark.parametrize("kind", ["ir", "binary"])
+def test_damage_crashes_nothing(folder: Path, kind: str, tmp_path: Path) -> None:
+    """LLVM's readers may crash on a damaged file."""
+    (tmp_path / "prog.bc").write_bytes((folder / "prog.bc").read_bytes())
+    whole = folder / "ir.profdata"
+    if kind == "binary":
+        whole = tmp_path / "samples"
+        words = ("llvm-profdata-22", "merge", "--sample", "--extbinary", folder / "samples.prof", "-o", whole)
+        done(*words, cwd=tmp_path)
+    found = run(sys.executable, "-c", DAMAGE, whole, cwd=tmp_path)
+    assert found.code == 0, found
+    assert int(found.out) > 20

@@ -12,11 +12,17 @@
 #include "llvm/ProfileData/InstrProfReader.h"
 #include "llvm/ProfileData/ProfileCommon.h"
 #include "llvm/ProfileData/SampleProfReader.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MD5.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/VirtualFileSystem.h"
 
+#include <csignal>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <unordered_map>
 
 using namespace llvm;
@@ -70,6 +76,41 @@ private:
   void addSamples(const sampleprof::FunctionSamples &Samples);
   std::optional<uint64_t> most(const Function &F) const;
 };
+
+/// Whether \p Body ends, within a minute, in a child process: some damaged
+/// files crash LLVM's readers. The child runs no handler of ours or of the
+/// tool's, which would remove its unfinished outputs.
+bool endsInChild(function_ref<void()> Body) {
+  int Ends[2];
+  if (::pipe2(Ends, O_CLOEXEC))
+    return true;
+  const pid_t Child = ::fork();
+  if (Child == 0) {
+    for (const int Signal :
+         {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM, SIGTERM, SIGINT})
+      std::signal(Signal, SIG_DFL);
+    sigset_t None;
+    ::sigemptyset(&None);
+    ::sigprocmask(SIG_SETMASK, &None, nullptr);
+    ::alarm(60);
+    const rlimit NoCore{0, 0};
+    ::setrlimit(RLIMIT_CORE, &NoCore);
+    ::dup2(::open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
+    remove_fatal_error_handler();
+    install_fatal_error_handler([](void *, const char *, bool) { ::_exit(1); });
+    Body();
+    ::_exit(::write(Ends[1], "", 1) != 1);
+  }
+  ::close(Ends[1]);
+  char Byte;
+  ssize_t Got = 1; // without a child, this process is not spared
+  while (Child > 0 && (Got = ::read(Ends[0], &Byte, 1)) < 0 && errno == EINTR)
+    ;
+  ::close(Ends[0]);
+  while (Child > 0 && ::waitpid(Child, nullptr, 0) < 0 && errno == EINTR)
+    ;
+  return Got == 1;
+}
 
 /// The hashes by which a function is found. Local functions are
 /// "src/a.c;name", or "a.c:name" of clang's own instrumentation; folders and
@@ -135,11 +176,21 @@ ProgramProfile::read(const std::string &Path) {
       RawInstrProfReader32::hasFormat(**Text))
     return Wrong("a merged profile, got a raw one; run `llvm-profdata-22 merge "
                  "-o FILE.profdata` on it");
+  const auto ReadInto = [](ProgramProfile &P,
+                           std::unique_ptr<MemoryBuffer> Bytes) {
+    return IndexedInstrProfReader::hasFormat(*Bytes)
+               ? P.readCounts(std::move(Bytes))
+               : P.readSamples(std::move(Bytes));
+  };
+  if (!endsInChild([&] {
+        ProgramProfile Trial;
+        consumeError(
+            ReadInto(Trial, MemoryBuffer::getMemBuffer(**Text, /*NUL=*/false)));
+      }))
+    return Wrong("a profile, got one that is damaged; merge it again");
   auto Profile = std::make_shared<ProgramProfile>();
   Profile->Path = Path;
-  Error E = IndexedInstrProfReader::hasFormat(**Text)
-                ? Profile->readCounts(std::move(*Text))
-                : Profile->readSamples(std::move(*Text));
+  Error E = ReadInto(*Profile, std::move(*Text));
   if (E)
     return Wrong("a profile of llvm-profdata, or a sample profile such as "
                  "AutoFDO's, got: " +
