@@ -272,7 +272,9 @@ def _debian(
     folder = Path(output).absolute()
     make_folder(str(folder))
     with progress(f"making a system of {suite}"):
-        system = DebianSystem.made(folder / f"system-{suite}", suite, mirror, folder / f"system-{suite}.log")
+        system = DebianSystem.made(
+            folder / f".system-{suite}", suite, mirror, folder / f".system-{suite}.log"
+        )
     failed = 0
     with progress("building packages", len(chosen)) as step:
         for found in gather(system, chosen, folder, level, timeout, jobs or len(os.sched_getaffinity(0))):

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -179,10 +180,14 @@ def onnx_runner(target: str, options: dict[str, str], point: Point, timeout: flo
         ModelError: the model or onnxruntime cannot be loaded.
         SpecMismatchError: the model's inputs or outputs do not fit the decision point.
     """
+    if not target:
+        raise RunnerSpecError("expected onnx:FILE, got no file")
     try:
         model = read_regular(target)
     except OSError as error:
-        raise ModelError(f"model {target}: expected an ONNX file, got: {error.strerror}") from error
+        inside = os.path.join(target, "model.onnx")
+        hint = f"; did you mean {inside}?" if os.path.isfile(inside) else ""
+        raise ModelError(f"model {target}: expected an ONNX file, got: {error.strerror}{hint}") from error
     make = partial(_core.NativeRunner.onnx, target, model, onnx_library())
     return _model_runner(f"onnx:{target}", options, point, make)
 

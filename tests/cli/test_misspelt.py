@@ -61,6 +61,9 @@ SLIPS: Final = {
         1,
         "got 'model.onnx' as the scheme; did you mean 'onnx:model.onnx'?",
     ),
+    "opt in.ll -O2 --inline=onnx": (1, "expected onnx:FILE, got no file"),
+    "opt in.ll -O2 --inline=onnx:models": (1, "Is a directory; did you mean models/model.onnx?"),
+    "opt source.c -O2": (1, "; clang-22 -O2 -Xclang -disable-llvm-passes -c -emit-llvm makes it of a source"),
     "opt in.ll -O2 --inline=./policy.py:decide": (1, "; did you mean 'python:./policy.py:decide'?"),
     "opt in.ll -O2 --inline=policy.so": (1, "; did you mean 'aot:policy.so'?"),
     "opt in.ll -O2 --inline=old.log": (1, "; did you mean 'replay:old.log'?"),
@@ -89,6 +92,9 @@ SLIPS: Final = {
 def test_a_slip(command: str, tmp_path: Path) -> None:
     (tmp_path / "in.ll").write_text(program(2))
     (tmp_path / "passes.py").write_text(LOAD)
+    (tmp_path / "source.c").write_text("int x;\n")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models/model.onnx").touch()
     code, told = SLIPS[command]
     assert told in refused(*command.split(), cwd=tmp_path, code=code)
 

@@ -4,6 +4,7 @@
 
 #include "setup.h"
 #include "target.h"
+#include "version.h"
 
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
@@ -14,6 +15,7 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Transforms/IPO/WholeProgramDevirt.h"
 
@@ -165,8 +167,14 @@ void HostedModule::parse(std::unique_ptr<MemoryBuffer> Buffer,
       Where += ":" + std::to_string(Err.getLineNo()) + ":" +
                std::to_string(Err.getColumnNo() + 1);
     std::string Text = Err.getMessage().str();
+    const StringRef Kind = sys::path::extension(Name);
     throw InputError(Where + ": expected LLVM IR or bitcode, got: " +
-                     (Diagnosed.empty() ? Text : Diagnosed));
+                     (Diagnosed.empty() ? Text : Diagnosed) +
+                     (is_contained({".c", ".cc", ".cpp", ".cxx"}, Kind)
+                          ? "; clang-" PASSPILOT_LLVM_MAJOR_TEXT
+                            " -O2 -Xclang -disable-llvm-passes -c -emit-llvm "
+                            "makes it of a source"
+                          : ""));
   }
   if (O.StripDebug)
     StripDebugInfo(*M);

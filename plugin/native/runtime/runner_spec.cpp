@@ -118,10 +118,18 @@ std::unique_ptr<Runner> modelRunner(std::string_view Scheme,
     return makeAotRunner(Whole.string(), Host.Features, Offered, P.Decision,
                          P.Domain, Options, Error, Mismatch);
   }
+  if (Path.empty()) {
+    Error = "expected onnx:FILE, got no file";
+    return nullptr;
+  }
   std::string Why;
   const auto Model = readInput(Path, Why, MostBytes);
-  if (!Model)
+  if (!Model) {
     Error = "model " + Path + ": expected an ONNX file, got: " + Why;
+    const std::string Inside = Path + "/model.onnx";
+    if (std::error_code Unknown; std::filesystem::exists(Inside, Unknown))
+      Error += "; did you mean " + Inside + "?";
+  }
   if (!Model || Host.OnnxLibrary.empty())
     return nullptr;
   return makeOnnxRunner(Path, *Model, Offered, P.Decision, P.Domain, Options,
