@@ -8,11 +8,11 @@ import tempfile
 from collections.abc import Sequence
 from typing import Final
 
-from passpilot.cli.cc.child import ended_by_signals, run_clang
 from passpilot.cli.cc.options import Options
 from passpilot.cli.outputs import prepare
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.origin import warn_user
+from passpilot.training.corpus.recorded.child import ended_by_signals, run_clang
 from passpilot.training.tuning.build import (
     build_environment,
     build_words,

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from passpilot.cli.cc.child import ended_by_signals
 from passpilot.cli.options_table import TABLE
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.training.corpus.arguments import ACTIONS
 from passpilot.training.corpus.front_end import FrontEnd, FrontEndJob
+from passpilot.training.corpus.recorded.child import ended_by_signals
 from passpilot.training.rewards import allocated_bytes
 
 if TYPE_CHECKING:

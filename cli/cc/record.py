@@ -9,11 +9,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from passpilot.cli.cc.child import ended_by_signals, run_clang
 from passpilot.cli.cc.clang_arguments import WITH_VALUE, Command
 from passpilot.plugin.errors import Error
 from passpilot.plugin.failures import for_terminal
 from passpilot.training.corpus.front_end import FrontEnd
+from passpilot.training.corpus.recorded.child import ended_by_signals, run_clang
 from passpilot.training.corpus.recorded.link_command import LD, LINKER
 from passpilot.training.corpus.recorded.recorder import BuildCommand, record_command
 

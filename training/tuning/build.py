@@ -9,10 +9,10 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Final
 
 from passpilot.plugin.errors import InputError
@@ -21,6 +21,7 @@ from passpilot.plugin.origin import warn_user
 from passpilot.plugin.toolchain import installed
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.builder import build_corpus
+from passpilot.training.corpus.recorded.child import ended_by_signals, run_clang
 from passpilot.training.corpus.recorded.from_recording import draft_programs
 from passpilot.training.corpus.recorded.recording import read_recording
 
@@ -85,7 +86,9 @@ def _record(command: Sequence[str], output: str, recording: str) -> None:
     with suppress(OSError):
         os.remove(recording + ".programs")
     environment = build_environment(os.path.join(output, NAMES), recording + ".programs", recording)
-    code = subprocess.run(build_words("tune", command, environment), env=environment, check=False).returncode
+    in_main = threading.current_thread() is threading.main_thread()  # only there signals are handled
+    with ended_by_signals() if in_main else nullcontext():
+        code = run_clang("/bin/sh", build_words("tune", command, environment), environment)
     seen = names_in(recording + ".programs")
     if code:
         raise InputError(

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from passpilot.cli.cc.child import ENDING, ended_by_signals, run_clang
+from passpilot.training.corpus.recorded.child import ENDING, ended_by_signals, run_clang
 from tests.command import run
 
 
@@ -60,7 +60,7 @@ def test_the_handlers_are_put_back() -> None:
 
 ALONE: Final = """
 import sys
-from passpilot.cli.cc.child import ended_by_signals, run_clang
+from passpilot.training.corpus.recorded.child import ended_by_signals, run_clang
 with ended_by_signals():
     run_clang("/bin/sh", ["clang", "-c", sys.argv[1]], {"PATH": "/usr/bin:/bin"})
 print("went on")
@@ -92,7 +92,7 @@ def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
 
 WHILE_STARTING: Final = """
 import signal, subprocess, sys, time
-from passpilot.cli.cc.child import ended_by_signals, run_clang
+from passpilot.training.corpus.recorded.child import ended_by_signals, run_clang
 from passpilot.plugin.isolated import run_isolated
 
 def look(frame, event, _):
@@ -123,7 +123,7 @@ def test_a_signal_while_a_child_starts_ends_it(start: str, where: str, tmp_path:
 
 TO_ANOTHER_THREAD: Final = """
 import signal, threading
-from passpilot.cli.cc.child import ended_by_signals, run_clang
+from passpilot.training.corpus.recorded.child import ended_by_signals, run_clang
 
 def end():
     open("runs").read()
