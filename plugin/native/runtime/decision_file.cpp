@@ -245,7 +245,8 @@ std::optional<DecisionFile> DecisionFile::read(const std::string &Path,
     std::optional<Mistake> Wrong;
     if (Number == 1) {
       if (Line != Head)
-        Wrong = Mistake{"\"" + std::string(Head) + "\"", std::string(Line.substr(0, 60))};
+        Wrong = Mistake{"\"" + std::string(Head) + "\"",
+                        std::string(Line.substr(0, 60))};
     } else if (Line.empty() || Line[0] == '#') {
       continue;
     } else if (Line.substr(0, 5) == "unit ") {
