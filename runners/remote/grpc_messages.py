@@ -37,13 +37,15 @@ def _let_waiting_threads_poll() -> None:
 
     Its threads read from the connection and hand every message to the thread that waits for it. Without them
     that thread reads by itself, and a round trip takes about half the time. Both ways are in the grpcio that
-    `TESTED` names; another might complain about the names.
+    `TESTED` names; another might complain about the names. No thread waits for a connection that is
+    being made: gRPC looks at it at an interval, by default five seconds.
     """
     place = find_spec("grpc")
     text = Path(place.origin).with_name("_grpcio_metadata.py").read_text() if place and place.origin else ""
     version = re.search(r"(\d+)\.(\d+)", text)
     if version and TESTED[0] <= (int(version[1]), int(version[2])) <= TESTED[1]:
         os.environ.setdefault("GRPC_EXPERIMENTS", "-event_engine_client,-event_engine_listener")
+        os.environ.setdefault("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "50")
 
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # grpc reads this when imported; passpilot reports its errors

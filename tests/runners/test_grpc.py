@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ from passpilot.runners.remote.wire import LARGEST
 from passpilot.runners.serving.grpc_server import GrpcServer
 from passpilot.runners.spec import make_runner
 from tests.runners.serving.grpc_serving import client, served, server, target_of
-from tests.runners.serving.serving import GENEROUS, point, spec
+from tests.runners.serving.serving import GENEROUS, SERVE, point, process, spec
 
 
 def test_the_contract_is_kept() -> None:
@@ -92,6 +93,20 @@ def guarded(certificate: Path) -> Iterator[str]:
     tls = ((certificate / "cert.pem").read_bytes(), (certificate / "cert.key").read_bytes())
     with GrpcServer("const:1", "0", token="secret-of-ours", tls=tls) as made:
         yield target_of(made)
+
+
+def test_a_client_with_tls_may_come_before_its_server(certificate: Path) -> None:
+    with GrpcServer("const:0", "0") as made:
+        target = target_of(made)
+    files = ("--tls-cert", f"{certificate}/cert.pem", "--tls-key", f"{certificate}/cert.key")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(client, target, f"?tls={certificate}/cert.pem")
+        time.sleep(0.5)  # the client is refused in this time
+        with process(sys.executable, "-c", SERVE, "const:1", "--grpc", target, *files) as child:
+            assert child.stderr is not None
+            assert "answers for" in child.stderr.readline()
+            with waiting.result(8) as runner:  # gRPC's own interval of five seconds would make it ten
+                assert runner.evaluate() == 1
 
 
 def test_tls_and_token(certificate: Path, guarded: str) -> None:
