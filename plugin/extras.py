@@ -34,7 +34,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The packages that the extras of ``passpilot[all]`` install, by the names that Python imports.
 
-The extra ``rl`` is none of them: PyTorch is larger than all others together.
+The extras ``rl`` and ``tensorflow`` are none of them: either is larger than all others together.
 """
 
 CORE: Final = ("passpilot", "numpy", "networkx", "onnxruntime", "rich")
