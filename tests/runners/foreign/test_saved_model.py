@@ -14,7 +14,9 @@ import numpy as np
 import onnx
 import pytest
 
-tf = pytest.importorskip("tensorflow", reason="needs TensorFlow: pip install 'passpilot[tensorflow]'")
+pytest.importorskip("tensorflow", reason="needs TensorFlow: pip install 'passpilot[tensorflow]'")
+
+import tensorflow as tf
 
 from passpilot.features.point import find_point
 from passpilot.plugin.errors import ModelError
