@@ -31,7 +31,7 @@ example:
 
 LLVM's own decisions are always compared; each --inline, --evict, --priority and --advise adds a contender.
 allocated is what the object file that llc -O2 makes loads: code, constants, data and unwind tables; .text is
-its machine code; file and xz are its size and that after xz -9. All other options are LLVM's own:
+its machine code; file and xz are its size and that after xz -9e. All other options are LLVM's own:
 -mcpu=znver4, -relocation-model=pic, ...
 {RUNNERS}"""
 
