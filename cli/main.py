@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "mlir-opt": ("passpilot.cli.mlir_opt:main", "optimize MLIR, with advisors and passes in Python"),
     "cc": ("passpilot.cli.cc.main:c", f"compile C as clang-{MAJOR} does, with advisors"),
     "c++": ("passpilot.cli.cc.main:cxx", f"compile C++ as clang++-{MAJOR} does, with advisors"),
+    "rustc": ("passpilot.cli.cc.rustc:main", "compile Rust as rustc does, with advisors"),
     "build": ("passpilot.cli.build:main", "run a build with cc and c++ in place of its compilers"),
     "attach": ("passpilot.cli.attach:main", "run an unmodified compiler and answer its questions"),
     "serve": ("passpilot.cli.serve:main", "serve a runner to compilers in other processes"),
@@ -92,6 +93,8 @@ def _dispatch(arguments: list[str]) -> int:
         print(version())
         return 0
     name, rest = arguments[0], arguments[1:]
+    if name.endswith("/rustc"):  # cargo's wrapper gets the path of rustc first
+        name, rest = "rustc", arguments
     if name == "help":  # `passpilot help opt` is `passpilot opt --help`
         return _dispatch([*rest[:1], "--help"])
     if name not in COMMANDS:

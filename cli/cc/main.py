@@ -49,7 +49,7 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
         print(help_text(name, clang))
         return 0
     arguments = options.rest
-    compiler = _find(clang)
+    compiler = find_program(clang)
     if not compiler:
         raise InputError(f"{name}: {clang} is not on the PATH; {INSTALL.format('clang')}")
     if arguments and _names_compiler(arguments[0]):
@@ -80,7 +80,7 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
 
             run = RecordedRun(name, compiler, [clang, *arguments], added, environment)
             return run_recorded(folder, run, command)
-        return _become(compiler, [clang, *added, *arguments], environment)
+        return become(compiler, [clang, *added, *arguments], environment)
     except OSError as error:
         raise InputError(f"{name}: expected to run {compiler}, got: {error.strerror}") from error
 
@@ -98,7 +98,8 @@ def _expanded(arguments: list[str]) -> tuple[list[str], list[str]]:
     return arguments, expanded(arguments)
 
 
-def _become(compiler: str, arguments: list[str], environment: dict[str, str]) -> NoReturn:
+def become(compiler: str, arguments: list[str], environment: dict[str, str]) -> NoReturn:
+    """Be the compiler from now on."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # which Python ignores, and so would clang
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     os.execve(compiler, arguments, environment)
@@ -147,13 +148,13 @@ def _refuse_other_compilers(name: str, arguments: list[str]) -> None:
 
 def _require_lld(name: str, compiler: str) -> None:
     beside = os.path.join(os.path.dirname(os.path.realpath(compiler)), "ld.lld")
-    if not os.path.exists(beside) and not _find("ld.lld"):
+    if not os.path.exists(beside) and not find_program("ld.lld"):
         raise InputError(
             f"{name}: expected lld for link-time optimization, got none; {INSTALL.format('lld')}"
         )
 
 
-def _find(program: str) -> str:
+def find_program(program: str) -> str:
     """The path of a program on the PATH; empty if there is none."""
     for folder in os.get_exec_path():
         path = os.path.join(folder, program)
@@ -165,11 +166,13 @@ def _find(program: str) -> str:
 def _names_compiler(argument: str) -> bool:
     """Whether the first argument is the compiler, as compiler launchers get it."""
     plain = os.path.basename(argument).rstrip("0123456789.").rstrip("-").rsplit("-", 1)[-1]
-    return plain in COMPILERS and (os.access(argument, os.X_OK) if "/" in argument else bool(_find(argument)))
+    return plain in COMPILERS and (
+        os.access(argument, os.X_OK) if "/" in argument else bool(find_program(argument))
+    )
 
 
 def _checked(name: str, named: str, ours: str) -> str:
-    path = named if "/" in named else _find(named)
+    path = named if "/" in named else find_program(named)
     if os.path.realpath(path) != os.path.realpath(ours):
         raise InputError(f"{name}: expected clang-{MAJOR}, which is {os.path.realpath(ours)}, got {named}")
     return path

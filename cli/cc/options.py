@@ -42,14 +42,18 @@ example:
 
 def help_text(name: str, clang: str) -> str:
     """The text of --help."""
-    said = [(f"--{name}{'=' * bool(value)}{value}", text) for name, value, text in _said()]
-    said.append(("--help", f"show this text; `passpilot {name} -- --help` shows clang's"))
-    rows = [f"  {flag:26}{text}" for flag, text in said]
-    return _HELP.format(name=name, clang=clang, rows="\n".join(rows), runners=RUNNERS).rstrip()
+    more = f"show this text; `passpilot {name} -- --help` shows clang's"
+    rows = "\n".join(option_rows(more))
+    return _HELP.format(name=name, clang=clang, rows=rows, runners=RUNNERS).rstrip()
 
 
-def _said() -> list[tuple[str, str, str]]:
-    return [(row.name, *row.said("cc")) for row in (*OPTIONS.values(), *FLAGS.values())]
+def option_rows(more: str = "show this text", but: Sequence[str] = ()) -> list[str]:
+    """The lines about the options in a help; `more` is that of --help, and `but` those left out."""
+    known = [
+        (row.name, *row.said("cc")) for row in (*OPTIONS.values(), *FLAGS.values()) if row.name not in but
+    ]
+    said = [(f"--{name}{'=' * bool(value)}{value}", text) for name, value, text in known]
+    return [f"  {flag:26}{text}" for flag, text in (*said, ("--help", more))]
 
 
 class Options:

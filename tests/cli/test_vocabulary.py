@@ -16,7 +16,7 @@ from passpilot.cli.main import COMMANDS
 from passpilot.cli.options_table import DOORS, TABLE, options_of
 from passpilot.plugin.errors import UsageError
 
-CLANG: Final = ("cc", "c++", "build")
+CLANG: Final = ("cc", "c++", "rustc", "build")
 
 
 class Shown(NamedTuple):
@@ -82,6 +82,7 @@ def test_the_table_is_of_all_commands() -> None:
     commands = {option.command for shown in EVERY.values() for option in shown}
     assert commands >= {*COMMANDS, "train data", "corpus split", "log diff", "unwind check"} - {
         "c++",
+        "rustc",
         "build",
     }
     assert len(EVERY) > 150

@@ -77,7 +77,7 @@ def commands_of(line: str) -> Iterator[list[str]]:
             words.append(word.strip("[]"))
 
 
-DRIVERS = ("cc", "c++", "build")
+DRIVERS = ("cc", "c++", "rustc", "build")
 """Commands with the options of `cc`, and no parser."""
 
 

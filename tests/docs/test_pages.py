@@ -22,6 +22,7 @@ FAST: Final = {
     "tutorial-llvm.md": 6,
     "tutorial-mlir.md": 5,
     "from-mlgo.md": 0,
+    "rust.md": 0,
     "vectorization.md": 4,
     "distribution.md": 3,
     "outlining.md": 6,
@@ -77,6 +78,10 @@ AFTER: Final = {
 }
 """Pages that go on from the files of another one, which they name."""
 NOT_RUN: Final = {
+    **dict.fromkeys(
+        (("rust.md", start) for start in ("sudo apt-get", "RUSTC_WRAPPER", "passpilot rustc", "rustc -C")),
+        "needs Debian's rustc; tests/cli/cc/test_rustc.py runs the same where it is installed",
+    ),
     (
         "corpus.md",
         "passpilot corpus debian",

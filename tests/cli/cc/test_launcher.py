@@ -107,7 +107,7 @@ def by_python(prefix: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) ->
         raise StartedError([*words, *sorted(own)])
 
     plugin = str(prefix / "lib" / PYTHON / "site-packages/passpilot/plugin/libpasspilot.so")
-    monkeypatch.setattr(cc, "_become", become)
+    monkeypatch.setattr(cc, "become", become)
     monkeypatch.setattr(cc, "installed", lambda _: plugin)
     try:
         (cc.c if arguments[0] == "cc" else cc.cxx)(arguments[1:])

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot rustc`: a rustc that uses the libLLVM of the distribution, with advisors.
+
+cargo starts it where `RUSTC_WRAPPER=passpilot` is set, with the path of rustc before the arguments. It
+becomes rustc, which loads the plugin; the options reach it through the environment, as in `passpilot cc`.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import takewhile
+
+from passpilot.cli.cc.main import become, find_program
+from passpilot.cli.cc.options import FLAGS, OPTIONS, Options, option_rows
+from passpilot.cli.options_table import RUNNERS
+from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.toolchain import installed
+
+TYPE_CHECKING = False  # type checkers take it as true
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Final
+
+OF_CC: Final = ("best-of", "record")
+"""The options of `passpilot cc` that start clang several times or look at its arguments."""
+
+_NAMES: Final = ("-Zunstable-options", "-Csymbol-mangling-version=legacy")
+"""Functions keep the names that they have without `RUSTC_BOOTSTRAP`, and decision files find them."""
+
+_HELP: Final = """\
+usage: passpilot rustc [option ...] [any argument of rustc ...]
+
+Compile Rust as rustc does, with advisors. rustc must use the libLLVM that passpilot uses, as Debian's does.
+
+options, before those of rustc:
+{rows}
+
+Every option is also a variable, such as PASSPILOT_POLICY. cargo does not know what passpilot does, so another
+policy needs another --target-dir, or cargo clean.
+
+{runners}
+
+examples:
+  passpilot rustc --policy=@oz -Copt-level=z prog.rs
+  RUSTC_WRAPPER=passpilot PASSPILOT_POLICY=@oz cargo build --release
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run `passpilot rustc`; returns only for --help."""
+    given = list(argv)
+    rustc = given.pop(0) if given and os.path.basename(given[0]) == "rustc" else "rustc"
+    ours = list(takewhile(_is_ours, given))
+    options = Options("rustc", ours)
+    if options.help:
+        print(_HELP.format(rows="\n".join(option_rows(but=OF_CC)), runners=RUNNERS), end="")
+        return 0
+    for name in OF_CC:
+        if options.value(name):
+            raise UsageError(f"rustc: expected an option that rustc can have, got --{name}")
+    path = rustc if "/" in rustc else find_program(rustc)
+    if not path:
+        raise InputError("rustc: no rustc is on the PATH; sudo apt-get install rustc-web cargo-web")
+    arguments = given[len(ours) :]
+    environment = {**os.environ, **options.environment()}
+    if options.asks(unoptimized=False):
+        arguments = [f"-Zllvm-plugins={installed('libpasspilot.so')}", *_NAMES, *arguments]
+        environment["RUSTC_BOOTSTRAP"] = "1"  # -Z is for nightly compilers otherwise
+    try:
+        return become(path, [path, *arguments], environment)
+    except OSError as error:
+        raise InputError(f"rustc: expected to run {path}, got: {error.strerror}") from error
+
+
+def _is_ours(argument: str) -> bool:
+    name = argument[2:].partition("=")[0]
+    return argument.startswith("--") and (name in OPTIONS or name in FLAGS or name == "help")
