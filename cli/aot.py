@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot aot MODEL.onnx -o policy.so`: compiles a model to native code."""
+"""`passpilot aot MODEL.onnx -o policy.so`: compiles a model, or a function in Python, to native code."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.outputs import say
 from passpilot.cli.parser import Parser, argument, flag, option, record, several, shared
@@ -17,9 +17,14 @@ from passpilot.plugin.load import load_file
 from passpilot.plugin.numbers import whole_number
 from passpilot.plugin.toolchain import include_folder
 
+if TYPE_CHECKING:
+    from passpilot.runners.aot.function.program import Function
+    from passpilot.runners.aot.graph import Graph
+
 _EPILOG: Final = """\
 examples:
   passpilot aot model.onnx -o policy.so -mcpu=native
+  passpilot aot policy.py:decide -o policy.so
   passpilot opt in.bc -passes='default<Oz>' --inline=aot:policy.so -o out.bc
   passpilot aot model.onnx -o policy.o --symbol=my_policy
   cc -I$(passpilot aot --include-dir) host.c policy.o
@@ -30,10 +35,12 @@ link into any program, .ll is the optimized LLVM IR.
 
 
 class AotOptions(NamedTuple):
-    model: str | None = argument("MODEL.onnx", "the model", nargs="?")
+    model: str | None = argument("MODEL", "model.onnx, or a function: policy.py:decide", nargs="?")
     output: str | None = option("o", metavar="FILE", help="the output: policy.so, policy.o or policy.ll")
     mcpu: str = option(default="generic", metavar="CPU", help="native, or a name of LLVM's (generic)")
-    point: str | None = shared("point", "take open dimensions from its tensors")
+    point: str | None = shared(
+        "point", "take open dimensions from its tensors, and a function's features (inline)"
+    )
     load: tuple[str, ...] = shared("load")
     shape: tuple[str, ...] = several(metavar="INPUT:1,38", help="fix the dimensions of an input")
     outputs: tuple[str, ...] = several("output", metavar="NAME", help="answer this tensor")
@@ -47,7 +54,9 @@ def main(argv: Sequence[str]) -> int:
         print(include_folder())
         return 0
     if options.model is None or options.output is None:
-        raise UsageError("aot: expected MODEL.onnx and -o policy.so, .o or .ll; see `passpilot aot --help`")
+        raise UsageError(
+            "aot: expected MODEL.onnx or FILE.py:NAME, and -o FILE.so, .o or .ll; see `passpilot aot --help`"
+        )
     _compile(options, options.model, options.output)
     return 0
 
@@ -55,7 +64,8 @@ def main(argv: Sequence[str]) -> int:
 def make_parser() -> Parser:
     parser = Parser(
         "passpilot aot",
-        description="Compile an ONNX model to native code, for aot:policy.so and for C (passpilot_model.h).",
+        description="Compile an ONNX model, or a function in Python, to native code, for aot:policy.so and "
+        "for C (passpilot_model.h).",
         epilog=_EPILOG,
     )
     parser.add_fields(AotOptions)
@@ -66,7 +76,6 @@ def make_parser() -> Parser:
 def _compile(options: AotOptions, model: str, output: str) -> None:
     with needs("aot", "aot"):
         from passpilot.runners.aot import build
-        from passpilot.runners.aot.graph import Choices, read_graph
 
     for file in options.load:
         load_file(file)
@@ -77,9 +86,7 @@ def _compile(options: AotOptions, model: str, output: str) -> None:
             f"aot: expected --symbol with -o policy.o and a name of C's of your own, got {symbol!r}"
         )
     processor = build.Processor.find(options.mcpu)
-    point = search_point(options.point) if options.point else None
-    shapes = dict(map(_shape, options.shape))
-    graph = read_graph(model, Choices(options.outputs, shapes, point))
+    graph = _function(options, model) or _graph(options, model)
     module = build.compile_graph(graph, processor, symbol)
     if kind == "ll":
         module.write(output)
@@ -89,8 +96,37 @@ def _compile(options: AotOptions, model: str, output: str) -> None:
     if graph.custom_features:
         pairs = [text.partition("=") for text in graph.custom_features.split(",")]
         files = dict.fromkeys(os.path.basename(file) for _, _, file in pairs)
-        loads = " ".join(f"--load={os.path.join(os.path.dirname(model), file)}" for file in files)
+        folder = os.path.dirname(model.removeprefix("python:"))
+        beside = [os.path.join(folder, file) for file in files]
+        loads = " ".join(
+            f"--load={path if os.path.exists(path) else file}"
+            for path, file in zip(beside, files, strict=True)
+        )
         say(f"{output}: a compiler needs {loads} for {', '.join(name for name, _, _ in pairs)}")
+
+
+def _graph(options: AotOptions, model: str) -> Graph:
+    from passpilot.runners.aot.graph import Choices, read_graph
+
+    point = search_point(options.point) if options.point else None
+    return read_graph(model, Choices(options.outputs, dict(map(_shape, options.shape)), point))
+
+
+def _function(options: AotOptions, model: str) -> Function | None:
+    """The function that ``FILE.py:NAME`` or ``python:FILE.py:NAME`` names; None if it is a model."""
+    file, _, name = model.removeprefix("python:").rpartition(":")
+    if not file.endswith(".py"):
+        if model.startswith("python:") or model.endswith(".py"):
+            raise UsageError(
+                f"aot: expected FILE.py:NAME, got {model!r}; the file is read, and no module imported"
+            )
+        return None
+    if options.outputs or options.shape:
+        raise UsageError("aot: expected --output and --shape with a model, got a function in Python")
+    from passpilot.runners.aot.function.program import Function
+    from passpilot.runners.aot.function.source import PolicySource
+
+    return Function(PolicySource(file), name, search_point(options.point or "inline"))
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

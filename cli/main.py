@@ -31,7 +31,7 @@ COMMANDS: Final = {
     "build": ("passpilot.cli.build:main", "run a build with cc and c++ in place of its compilers"),
     "attach": ("passpilot.cli.attach:main", "run an unmodified compiler and answer its questions"),
     "serve": ("passpilot.cli.serve:main", "serve a runner to compilers in other processes"),
-    "aot": ("passpilot.cli.aot:main", "compile an ONNX model to native code"),
+    "aot": ("passpilot.cli.aot:main", "compile an ONNX model or a Python function to native code"),
     "import": ("passpilot.cli.import_model:main", "convert a policy of MLGO to an ONNX model"),
     "serve-compiler": ("passpilot.cli.serve_compiler:main", "let agents learn from compilations"),
     "corpus": ("passpilot.cli.corpus:main", "gather modules of real programs to tune and learn on"),

@@ -25,6 +25,12 @@ class ScalarTensor(np.ndarray[tuple[int, ...], np.dtype[Any]]):
 
     __slots__ = ()
 
+    def __int__(self) -> int:  # numpy refuses arrays that have a dimension
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
 
 def _comparison(name: str) -> Callable[[ScalarTensor, object], object]:
     """The operator `name`: by Python's numbers if the other side is one, else numpy's."""

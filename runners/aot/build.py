@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles a `Graph` to LLVM IR of one constant, a `passpilot_model`, and that to machine code.
+"""Compiles a `Graph` or a `Function` to LLVM IR of one constant, `passpilot_model`, and that to machine code.
 
 passpilot_model.h declares the constant. LLVM's own ``default<O3>`` optimizes the IR. A library is linked
 without any other library: malloc and memcpy are the process's own.
@@ -35,18 +35,23 @@ from passpilot.runners.aot.emitter import (
     Buffer,
     Emitter,
 )
+from passpilot.runners.aot.function.program import Function
 from passpilot.runners.aot.graph import Graph, Tensor
 
 ABI: Final = 2
 SYMBOL: Final = "passpilot_policy"
 CUSTOM_SYMBOL: Final = "passpilot_custom_features"
 """The text ``name=file.py,...`` of a shared library whose model reads features of users."""
+FAILURES_SYMBOL: Final = "passpilot_failures"
+"""The texts of the statuses from 2 on, one per line, of a shared library of a Python function."""
 LINKERS: Final = (f"ld.lld-{MAJOR}", "ld.lld", "ld", "cc", f"clang-{MAJOR}")
 """Tried in this order; all take the same arguments."""
 
 _CALLED: Final = ("aligned_alloc", "free", "memcpy", "memmove", "memset")
 _TENSOR: Final = ir.LiteralStructType([POINTER, POINTER, I32, I32, I64, POINTER])
 _LINK_SECONDS: Final = 60
+EVALUATE: Final = ir.FunctionType(I32, [POINTER] * 3)
+"""Of context, inputs and output block; returns the status."""
 
 _NO_GATHER: Final = "+prefer-no-gather"
 """With the microcode against its data leak, x86's gather is slower than single loads: six times in a forest
@@ -80,11 +85,12 @@ class Processor:
         return 64 if "avx" in self.features else 32
 
 
-def compile_graph(graph: Graph, processor: Processor, symbol: str = SYMBOL) -> Module:
-    """Compile a graph to an optimized module.
+def compile_graph(graph: Graph | Function, processor: Processor, symbol: str = SYMBOL) -> Module:
+    """Compile a graph or a function to an optimized module.
 
     Raises:
         ModelError: a node cannot be compiled.
+        PolicyError: a part of the function cannot be compiled.
     """
     built = _Builder(graph, processor, symbol).build()
     module = Module.read(built, name=symbol, mtriple=processor.triple, for_codegen=True)
@@ -138,7 +144,7 @@ def is_symbol(name: str) -> bool:
 class _Builder:
     """Writes the module's functions and data; everything but the symbol is internal."""
 
-    def __init__(self, graph: Graph, processor: Processor, symbol: str) -> None:
+    def __init__(self, graph: Graph | Function, processor: Processor, symbol: str) -> None:
         self.graph = graph
         self.processor = processor
         self.symbol = symbol
@@ -146,13 +152,22 @@ class _Builder:
         self.module.triple = processor.triple
 
     def build(self) -> ir.Module:
-        run, arena = self._run()
-        self._describe(self._create(arena), self._evaluate(run), self._switch_context(), self._destroy(arena))
+        if isinstance(self.graph, Graph):
+            run, arena = self._run(self.graph)
+            evaluate = self._evaluate(run)
+        else:
+            arena, evaluate = 0, self._evaluate_function(self.graph)
+        self._describe(self._create(arena), evaluate, self._switch_context(), self._destroy(arena))
         return self.module
 
-    def _run(self) -> tuple[ir.Function, int]:
+    def _evaluate_function(self, function: Function) -> ir.Function:
+        evaluate, builder = self._function(EVALUATE, "evaluate")
+        function.write(builder, *evaluate.args[1:])
+        return evaluate
+
+    def _run(self, graph: Graph) -> tuple[ir.Function, int]:
         """The model's function of arena, output block and inputs, none of which overlap; the arena's size."""
-        kind = ir.FunctionType(I32, [POINTER] * (2 + len(self.graph.inputs)))
+        kind = ir.FunctionType(I32, [POINTER] * (2 + len(graph.inputs)))
         run, builder = self._function(kind, "run")
         run.attributes.add("noinline")
         for argument in run.args:
@@ -163,15 +178,14 @@ class _Builder:
         arena, block, *places = run.args
         inputs = {
             tensor.name: Buffer(place, tensor.dtype, tensor.shape)
-            for tensor, place in zip(self.graph.inputs, places, strict=True)
+            for tensor, place in zip(graph.inputs, places, strict=True)
         }
         results = {
             tensor.name: Buffer(
                 builder.gep(block, [I64(offset)], source_etype=I8), tensor.dtype, tensor.shape
             )
-            for tensor, offset in zip(self.graph.outputs, self._offsets(), strict=False)
+            for tensor, offset in zip(graph.outputs, self._offsets(), strict=False)
         }
-        graph = self.graph
         emitter = Emitter(builder, arena, graph.specs, graph.known, inputs, results)
         emitter.wide = self.processor.wide
         for node in graph.nodes:
@@ -217,7 +231,7 @@ class _Builder:
         return switch
 
     def _evaluate(self, run: ir.Function) -> ir.Function:
-        evaluate, builder = self._function(ir.FunctionType(I32, [POINTER] * 3), "evaluate")
+        evaluate, builder = self._function(EVALUATE, "evaluate")
         context, inputs, output = evaluate.args
         places = [
             builder.load(builder.gep(inputs, [I64(at)], source_etype=POINTER), typ=POINTER)
@@ -258,10 +272,12 @@ class _Builder:
         value = ir.Constant(ir.LiteralStructType(kinds), fields)
         model = ir.GlobalVariable(self.module, value.type, self.symbol)
         model.global_constant, model.initializer, model.align = True, value, 8
-        if graph.custom_features and self.symbol == SYMBOL:
-            data = bytearray(graph.custom_features.encode() + b"\0")
-            text = ir.GlobalVariable(self.module, ir.ArrayType(I8, len(data)), CUSTOM_SYMBOL)
-            text.global_constant, text.initializer = True, ir.Constant(text.type.pointee, data)
+        failures = "" if isinstance(graph, Graph) else "\n".join(graph.failures)
+        for symbol, value in ((CUSTOM_SYMBOL, graph.custom_features), (FAILURES_SYMBOL, failures)):
+            if value and self.symbol == SYMBOL:
+                data = bytearray(value.encode() + b"\0")
+                text = ir.GlobalVariable(self.module, ir.ArrayType(I8, len(data)), symbol)
+                text.global_constant, text.initializer = True, ir.Constant(text.type.pointee, data)
 
 
 def file_kind(path: str) -> str:

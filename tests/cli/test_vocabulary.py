@@ -180,7 +180,7 @@ def test_levels_are_one_line_of_help() -> None:
         ("log show", "LOG ..."),
         ("log diff", "A B"),
         ("policies", "[POLICY ...]"),
-        ("aot", "[MODEL.onnx]"),
+        ("aot", "[MODEL]"),
     ],
 )
 def test_the_usage_says_how_many_inputs_there_are(command: str, inputs: str) -> None:

@@ -21,6 +21,7 @@ __all__ = ["browser"]
 PAGES: Final = sorted(DOCS.glob("*.md"))
 WORDS: Final = 1500
 LONG: Final = {
+    "aot.md": "the references of operators and of Python, and the interface for C",
     "architecture.md": "the map of the code, to look things up",
     "compiler-service.md": "the protocol's guarantees, to look things up",
     "environments.md": "two interfaces of the same episodes",

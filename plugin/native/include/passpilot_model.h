@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Models compiled by `passpilot aot`, for C and C++.
+ * Models and Python functions compiled by `passpilot aot`, for C and C++.
  *
  * The object or shared library defines one constant of type passpilot_model,
  * named passpilot_policy unless --symbol says otherwise. It needs only the C
@@ -50,8 +50,10 @@ typedef struct passpilot_tensor {
 } passpilot_tensor;
 
 /* Reads one pointer per input, in the order of the model's inputs, and writes
- * the output block. Returns 0 on success; 1 if an index was out of range, which
- * leaves the output undefined. */
+ * the output block. Returns 0 on success; otherwise the output is undefined. 1:
+ * an index was out of range. 2 and more: a Python function failed; line status
+ * - 2 of the text passpilot_failures, a symbol of the shared library, says
+ * where and why. */
 typedef int (*passpilot_evaluate)(void *context, const void *const *inputs,
                                   void *output);
 
@@ -63,7 +65,7 @@ typedef struct passpilot_model {
   const passpilot_tensor *inputs;
   const passpilot_tensor *outputs;
   uint64_t output_size; /* of the output block, in bytes; a multiple of 8 */
-  const char *hash;     /* of the ONNX file: SHA-256 in hexadecimal */
+  const char *hash;     /* of the model's file: SHA-256 in hexadecimal */
   const char *triple;   /* the target, as LLVM writes it */
   const char *cpu;
   const char *features; /* required of the processor: "avx,avx2,fma" */

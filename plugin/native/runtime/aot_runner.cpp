@@ -16,6 +16,7 @@
 #include <elf.h>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@ namespace {
 
 const char *const Symbol = "passpilot_policy";
 const char *const CustomSymbol = "passpilot_custom_features";
+const char *const FailuresSymbol = "passpilot_failures";
 
 /// Why \p File is no shared library for this process; empty if it is one. A
 /// truncated file would crash the loader.
@@ -111,10 +113,12 @@ private:
   void *Library = nullptr;
   const passpilot_model *Model = nullptr;
   void *Context = nullptr;
+  const char *Failures = ""; ///< a line for each status from FirstFailure on
   std::vector<const void *> Pointers; ///< one per input of the model
   std::vector<uint64_t> Block;        ///< of the model's outputs
   const char *Answer = nullptr;       ///< points into Block
 
+  std::string failure(int Status) const;
   bool fail(std::string Text) {
     Error = std::move(Text);
     return false;
@@ -140,6 +144,8 @@ bool AotRunner::open(const std::string &Path,
     return fail(Expected + "a shared library without the symbol " + Symbol);
   if (const void *Text = dlsym(Library, CustomSymbol))
     CustomFeatures = static_cast<const char *>(Text);
+  if (const void *Text = dlsym(Library, FailuresSymbol))
+    Failures = static_cast<const char *>(Text);
   Folder = std::filesystem::path(Path).parent_path();
   if (Model->abi != PASSPILOT_MODEL_ABI)
     return fail("expected version " + std::to_string(PASSPILOT_MODEL_ABI) +
@@ -151,6 +157,18 @@ bool AotRunner::open(const std::string &Path,
                 "; compile it with another -mcpu");
   Context = Model->create();
   return Context || fail("expected memory for the model's context, got none");
+}
+
+/// What a status other than 0 means.
+std::string AotRunner::failure(int Status) const {
+  const int FirstFailure = 2;
+  std::istringstream Lines(Failures);
+  std::string Line;
+  for (int I = FirstFailure; std::getline(Lines, Line); ++I)
+    if (I == Status)
+      return Line;
+  return "expected indices within their ranges, got status " +
+         std::to_string(Status);
 }
 
 bool AotRunner::bind(const std::vector<TensorSpec> &Offered,
@@ -177,8 +195,7 @@ bool AotRunner::evaluate(const void *const *In, void *Out) {
     else
       fill(Ports[I], In, /*Offset=*/0, /*Row=*/0);
   if (int Status = Model->evaluate(Context, Pointers.data(), Block.data()))
-    return fail("expected indices within their ranges, got status " +
-                std::to_string(Status));
+    return fail(failure(Status));
   return decide(Answer, static_cast<int>(Model->outputs[Chosen].type), 0,
                 MaskInput ? static_cast<const int64_t *>(In[*MaskInput])
                           : nullptr,
