@@ -45,6 +45,7 @@ CHECKS: Final = (
     Check("runners.attach", ("lua", "Oz", "3")),
     Check("runners.c_api"),
     Check("runners.aot"),
+    Check("runners.function"),
     Check("inline.cc"),
     Check("passes.points"),
     Check("passes.function_pass"),

@@ -106,6 +106,8 @@ public:
   bool evaluate(const void *const *In, void *Out) override;
 
 private:
+  bool convertAndEvaluate(const void *const *In, void *Out);
+
   /// A copy of the file, open as long as the library is. The loader reuses a
   /// loaded library if the name or inode matches; the copy has a new name and
   /// inode, so models are never mixed up, nor changed while in use.
@@ -115,8 +117,9 @@ private:
   void *Context = nullptr;
   const char *Failures = ""; ///< a line for each status from FirstFailure on
   std::vector<const void *> Pointers; ///< one per input of the model
-  std::vector<uint64_t> Block;        ///< of the model's outputs
-  const char *Answer = nullptr;       ///< points into Block
+  bool InPlace = false;         ///< inputs and answer are the compiler's own
+  std::vector<uint64_t> Block;  ///< of the model's outputs
+  const char *Answer = nullptr; ///< points into Block
 
   std::string failure(int Status) const;
   bool fail(std::string Text) {
@@ -182,13 +185,29 @@ bool AotRunner::bind(const std::vector<TensorSpec> &Offered,
     P.Buffer.assign(P.Same ? 0 : (P.bytes() + 7) / 8, 0);
     Pointers.push_back(P.Buffer.data());
   }
+  InPlace = isAdvice(static_cast<int>(Model->outputs[Chosen].type)) &&
+            std::all_of(Ports.begin(), Ports.end(),
+                        [](const Port &P) { return P.Same; });
   Block.assign(Model->output_size / sizeof(uint64_t), 0);
   Answer = reinterpret_cast<const char *>(Block.data()) +
            Model->outputs[Chosen].offset;
   return true;
 }
 
+/// The short way of a model that needs no conversion; errors go the long way.
 bool AotRunner::evaluate(const void *const *In, void *Out) {
+  if (InPlace && Model->evaluate(Context, In, Block.data()) == 0) {
+    Advice A;
+    std::memcpy(&A, Answer, sizeof A);
+    if (TheDomain.inRange(A)) {
+      std::memcpy(Out, &A, sizeof A);
+      return true;
+    }
+  }
+  return convertAndEvaluate(In, Out);
+}
+
+bool AotRunner::convertAndEvaluate(const void *const *In, void *Out) {
   for (size_t I = 0; I < Ports.size(); ++I)
     if (Ports[I].Same)
       Pointers[I] = In[Ports[I].First];

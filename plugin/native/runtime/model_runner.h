@@ -69,6 +69,12 @@ protected:
   bool decide(const void *Data, int Type, size_t Row, const int64_t *Mask,
               Advice &Out);
   bool refuse(std::string Text);
+  /// Whether an output of this type is the advice itself, in its own type.
+  bool isAdvice(int Type) const {
+    return Means == Meaning::Decision &&
+           Type == (TheDomain.Kind == DomainKind::Number ? PASSPILOT_DOUBLE
+                                                         : PASSPILOT_INT64);
+  }
 
   /// The model's custom features and the files that register them, as
   /// "name=file.py,...", and the folder of the model's file.
