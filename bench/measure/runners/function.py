@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares a compiled function in Python with the same one in C: instructions per decision, start of `cc`.
 
-The core asks both 200 times about 1,000 observations. valgrind counts the instructions of the process; those of
+The core asks both 200 times about 1,000 observations. valgrind counts the instructions; those of
 a process that asks once are subtracted, and so is the cost of a list of answers, which const:0 measures.
 `passpilot cc` runs in turns on one small C file and refuses all calls. Targets: 1.5 times the C function, and
 4 ms more than const:0.
