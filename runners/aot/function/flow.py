@@ -24,7 +24,7 @@ DOUBLE: Final = ir.DoubleType()
 REAL: Final[dict[str, ir.Type]] = {"float32": ir.FloatType(), "float64": DOUBLE}
 FIRST_STATUS: Final = 2
 """The status of the first failure; 1 is that of a graph's index out of range."""
-_MOST_STEPS: Final = 20_000
+_MOST_STEPS: Final = 100_000
 """A bound for unrolled loops and calls, which may nest."""
 
 

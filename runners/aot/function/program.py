@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 import numpy as np
 from llvmlite import ir
@@ -23,6 +25,9 @@ from passpilot.runners.aot.function.expressions import OBSERVATION, Expressions,
 from passpilot.runners.aot.function.flow import End, Operand
 from passpilot.runners.aot.function.source import PolicySource, local_names
 from passpilot.runners.aot.graph import Tensor
+
+_NESTED: Final = 6000
+"""Frames of Python while a function is compiled: a long chain of elif nests."""
 
 
 @dataclass(slots=True)
@@ -63,11 +68,15 @@ class Function:
             PolicyError: something cannot be compiled.
         """
         lowering = Lowering(builder, self.source, self.point, tensors)
+        usual = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(usual, _NESTED))
         try:
             lowering.write(self.source.function(self.name), output)
         except RecursionError as error:
             msg = f"{self.source.path}:{lowering.line}: expected expressions that nest less, got a deep one"
             raise PolicyError(f"{msg}; use variables") from error
+        finally:
+            sys.setrecursionlimit(usual)
         rows = lowering.inputs.values()
         self.inputs = tuple(Tensor(spec.name, np.dtype(spec.dtype), spec.shape) for spec in rows)
         self.failures = tuple(lowering.failures)
