@@ -2015,6 +2015,19 @@ def ir2vec_entities() -> list[tuple[str, str]]:
     The entities that a vocabulary has vectors for, in LLVM's order: pairs of section and key.
     """
 
+def object_symbols(data: bytes) -> list[tuple[str, int, int, int, str, str, bool]]:
+    """
+    Names, sizes, addresses, numbers and names of sections, source files, and whether other files cannot see it, of the symbols that a file defines.
+    """
+
+def unit_ranges(data: bytes) -> list[tuple[int, int, str]]:
+    """
+    Starts and ends of addresses, and the source files that they are from, of an ELF program; crashes where debug information is damaged.
+    """
+
+def demangle(name: str) -> str:
+    """A symbol as source text of C++, Rust or D."""
+
 def object_sections(data: bytes) -> list[tuple[str, int, bytes]]:
     """Names, flags and bytes of the sections of an ELF object."""
 

@@ -3,20 +3,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
-from passpilot.plugin import _core
-from passpilot.plugin.errors import InputError, restated
-from passpilot.plugin.files import read_regular
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.files import MOST_BYTES
+from passpilot.plugin.json_and_toml import read_input, read_json
 from passpilot.plugin.version import MAJOR
 from passpilot.training.evaluation.tables import aligned, escaped, table
+from passpilot.training.growth.contents import Contents, SectionSize, SymbolSize, members, section_sizes
+from passpilot.training.growth.text import SizeTable, content_blocks
 from passpilot.training.rewards import xz_bytes
 from passpilot.training.timing.commands import Commands
+
+MOST_XZ: Final = 8 << 20
+"""The largest file that a report compresses: xz needs a second for two megabytes, and 700 MB."""
 
 DEADLINE: Final = 120.0
 """Seconds for llvm-strip."""
@@ -35,24 +41,10 @@ class FileSizes(NamedTuple):
     """That file, compressed."""
 
 
-class SectionSize(NamedTuple):
-    """A section of a file."""
-
-    name: str
-    size: int
-    is_code: bool
-    is_loaded: bool
-
-
-def _read(path: str) -> tuple[bytes, list[SectionSize]]:
-    try:
-        data = read_regular(path)
-    except OSError as error:
-        raise InputError(f"{path}: expected a file that can be read, got: {error.strerror}") from error
-    try:
-        return data, [SectionSize(*row) for row in _core.object_parts(data) if any(row[:2])]
-    except InputError as error:
-        raise restated(error, f"{path}: {error}") from error
+def _read(path: str) -> list[SectionSize]:
+    """The sections of a file, or of all members of an archive."""
+    data = read_input(path, "a file that can be read")
+    return [part for _, member in members(path, data) for part in section_sizes(path, member)]
 
 
 def file_sizes(path: str, commands: Commands | None = None, deadline: float = DEADLINE) -> FileSizes:
@@ -62,10 +54,12 @@ def file_sizes(path: str, commands: Commands | None = None, deadline: float = DE
         InputError: the file cannot be read, is no such file, or llvm-strip is missing.
         CompilationError: llvm-strip fails.
     """
-    return _sizes(path, _read(path)[1], commands or Commands(), deadline)
+    return _sizes(path, _read(path), commands or Commands(), deadline)
 
 
-def _sizes(path: str, sections: Iterable[SectionSize], commands: Commands, deadline: float) -> FileSizes:
+def _sizes(
+    path: str, sections: Iterable[SectionSize], commands: Commands, deadline: float, most: int = MOST_BYTES
+) -> FileSizes:
     strip = shutil.which(f"llvm-strip-{MAJOR}")
     if strip is None:
         raise InputError(f"llvm-strip-{MAJOR} is not on the PATH; sudo apt-get install llvm-{MAJOR}")
@@ -76,26 +70,72 @@ def _sizes(path: str, sections: Iterable[SectionSize], commands: Commands, deadl
         stripped = os.path.join(folder, "stripped")
         done = commands.run([strip, "--strip-all", "-o", stripped, path], deadline)
         done.check(f"{path}: llvm-strip: expected a program", deadline)
+        size = os.path.getsize(stripped)
+        if size > most:
+            return FileSizes(allocated, text, size, -1)
         with open(stripped, "rb") as file:
-            bare = file.read()
-    return FileSizes(allocated, text, len(bare), xz_bytes(bare))
+            return FileSizes(allocated, text, size, xz_bytes(file.read()))
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredFile:
-    """A file, its sizes and its sections."""
+    """A file, its sizes and where its bytes are."""
 
     name: str
-    sizes: FileSizes
+    sizes: Mapping[str, int | None]
+    """Its four sizes; that of xz is None for a file that is too large to compress it in passing."""
     sections: Sequence[SectionSize]
+    contents: Contents
 
-    def loaded(self) -> dict[str, int]:
-        """The bytes of the sections that are loaded, by name, the largest first."""
-        found: dict[str, int] = {}
-        for section in self.sections:
-            if section.is_loaded and section.size:
-                found[section.name] = found.get(section.name, 0) + section.size
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+    @classmethod
+    def of(cls, path: str, linker_map: str = "") -> MeasuredFile:
+        """Measure a file, as `SizeReport.of` does."""
+        sections = _read(path)
+        sizes = _sizes(path, sections, Commands(), DEADLINE, MOST_XZ)._asdict()
+        known = {name: None if size < 0 else size for name, size in sizes.items()}
+        return cls(path, known, sections, Contents.of(path, linker_map))
+
+    def to_json(self) -> dict[str, object]:
+        """The sizes, all sections, those that are not loaded, too, the source files and the symbols."""
+        return {
+            "name": self.name,
+            **self.sizes,
+            "sections": [section._asdict() for section in self.sections],
+            "units": dict(sorted(self.contents.units.items())),
+            "symbols": {name: list(row) for name, row in sorted(self.contents.symbols.items())},
+        }
+
+    @classmethod
+    def from_json(cls, value: object, where: str) -> MeasuredFile:
+        """The file that `to_json` has written.
+
+        Raises:
+            InputError: the value is none.
+        """
+        try:
+            row = cast("Any", value)
+            sections = [SectionSize(**section) for section in row["sections"]]
+            symbols = {name: SymbolSize(*symbol) for name, symbol in row["symbols"].items()}
+            units, loaded = dict[str, int](row["units"]), dict[str, int]()
+            for part in sections:
+                if part.is_loaded and part.size:
+                    loaded[part.name] = loaded.get(part.name, 0) + part.size
+            sizes = {name: row[name] for name in FileSizes._fields}
+            numbers = [
+                *sizes.values(),
+                *units.values(),
+                *loaded.values(),
+                *(each.size for each in symbols.values()),
+            ]
+            texts = [row["name"], *(text for each in symbols.values() for text in each[1:])]
+            if not all(isinstance(each, int) for each in numbers if each is not None):
+                raise TypeError("a size that is no number")
+            if not all(isinstance(text, str) for text in texts):
+                raise TypeError("a name that is no text")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            msg = f"{where}: expected what `passpilot size --result={where}` writes, got another file"
+            raise InputError(msg) from error
+        return cls(row["name"], sizes, sections, Contents(row["name"], loaded, units, symbols))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,48 +145,67 @@ class SizeReport:
     files: Sequence[MeasuredFile]
 
     @classmethod
-    def of(cls, paths: Iterable[str]) -> SizeReport:
+    def of(cls, paths: Iterable[str], linker_map: str = "") -> SizeReport:
         """Measure files.
 
         Raises:
             Error: a file cannot be measured, as `file_sizes` says.
         """
-        found = []
-        for path in paths:
-            sections = _read(path)[1]
-            found.append(MeasuredFile(path, _sizes(path, sections, Commands(), DEADLINE), sections))
-        return cls(found)
+        return cls([MeasuredFile.of(path, linker_map) for path in paths])
+
+    @classmethod
+    def read(cls, path: str) -> SizeReport:
+        """Read what `text` has written, or measure a program.
+
+        Raises:
+            Error: the file is neither.
+        """
+        if not read_input(path, "a result of passpilot size, or a program").lstrip().startswith(b"{"):
+            return cls.of([path])
+        value = read_json(path)
+        files = value.get("files") if isinstance(value, dict) else None
+        return cls([MeasuredFile.from_json(file, path) for file in files] if isinstance(files, list)
+                   else [MeasuredFile.from_json(value, path)])  # fmt: skip
 
     def _rows(self) -> list[list[str]]:
         """The heads, the four sizes, then the loaded sections, with a column for each file."""
         rows = [["", *(file.name for file in self.files)]]
-        rows += [
-            [size, *(f"{getattr(file.sizes, size):,}" for file in self.files)] for size in FileSizes._fields
-        ]
-        loaded = [file.loaded() for file in self.files]
+        for name in FileSizes._fields:
+            sizes = [file.sizes[name] for file in self.files]
+            rows.append([name, *("-" if size is None else f"{size:,}" for size in sizes)])
+        loaded = [file.contents.sections for file in self.files]
         names = dict.fromkeys(name for sections in loaded for name in sections)
         for name in sorted(names, key=lambda name: -max(sections.get(name, 0) for sections in loaded)):
             cells = (f"{sections[name]:,}" if name in sections else "-" for sections in loaded)
             rows.append([f"  {name}", *cells])
         return rows
 
-    def lines(self) -> list[str]:
-        """The table for a terminal."""
-        return aligned(self._rows())
+    def lines(self, limit: int) -> list[str]:
+        """The table for a terminal; of a single file, its largest source files and symbols, too."""
+        return [*aligned(self._rows()), *(line for block in self._blocks(limit) for line in block.lines())]
 
-    def markdown(self) -> str:
-        """The table as Markdown."""
+    def _blocks(self, limit: int) -> Iterable[SizeTable]:
+        return content_blocks(self.files[0].contents, limit) if len(self.files) == 1 else ()
+
+    def markdown(self, limit: int) -> str:
+        """The tables as Markdown."""
         heads, *rows = ([escaped(cell) for cell in row] for row in self._rows())
-        return table(heads, rows) + "\n"
+        return "\n\n".join([table(heads, rows), *(each.markdown() for each in self._blocks(limit))]) + "\n"
 
-    def to_json(self) -> dict[str, object]:
-        """The sizes and all sections, those that are not loaded, too."""
-        files = [
-            {
-                "name": file.name,
-                **file.sizes._asdict(),
-                "sections": [section._asdict() for section in file.sections],
-            }
-            for file in self.files
-        ]
-        return {"format": "passpilot size 1", "files": files}
+    def text(self, growth: Sequence[Mapping[str, object]] = ()) -> str:
+        """JSON that diffs well: the names are sorted, and a symbol has a line."""
+        value = {"format": "passpilot size 2", "files": [file.to_json() for file in self.files]}
+        return _lines({**value, **({"growth": growth} if growth else {})}, 0) + "\n"
+
+
+def _lines(value: object, depth: int) -> str:
+    """JSON with a line for each of what is up to four levels deep."""
+    if depth == 4 or not isinstance(value, (Mapping, list)) or not value:
+        return json.dumps(value)
+    if isinstance(value, list):
+        ends, parts = "[]", [_lines(item, depth + 1) for item in value]
+    else:
+        ends = "{}"
+        parts = [f"{json.dumps(name)}: {_lines(item, depth + 1)}" for name, item in value.items()]
+    start = "\n" + " " * depth
+    return f"{ends[0]}{start} " + f",{start} ".join(parts) + f"{start}{ends[1]}"

@@ -50,14 +50,14 @@ from passpilot.training.corpus.layout import Corpus
 from passpilot.training.corpus.partition import SplitFile
 from passpilot.training.corpus.recorded.from_recording import draft_recording
 from passpilot.training.corpus.recorded.response_files import gnu_words, windows_words
-from passpilot.training.data.shards import (
-    DecisionShards,
-)
+from passpilot.training.data.shards import DecisionShards
 from passpilot.training.episode import CompilerClient
 from passpilot.training.evaluation.compile_cache import CompileCache
 from passpilot.training.evaluation.results import EvaluationResult
 from passpilot.training.evaluation.tables import markdown, table_text
 from passpilot.training.evaluation.unwind_check import _ElfTable
+from passpilot.training.file_sizes import SizeReport
+from passpilot.training.growth.contents import Contents
 from passpilot.training.learning.checkpoint import Checkpoint
 from passpilot.training.learning.decision_network import DecisionNetwork
 from passpilot.training.learning.settings import ImitateSettings
@@ -205,8 +205,7 @@ def member(name: str, data: bytes) -> bytes:
 ARCHIVE: Final = b"!<arch>\n" + b"".join(
     (member("//", b"a_name_of_many_letters.o/\n"), member("x.o/", b"abc"), member("/0", OBJECT[:64]))
 )
-THIN: Final = b"!<thin>\n" + member("//", b"a_name_of_many_letters.o/\n") + member("/0", b"")
-"""Its member is the archive's own file."""
+THIN: Final = b"!<thin>\n" + member("//", b"a_name_of_many_letters.o/\n") + member("/0", b"")  # of itself
 DESCRIPTION: Final = json.dumps({"modules": ["a", "b/c"], "has_thinlto": False}).encode()
 COMMAND: Final = b"-cc1\0-triple\0x86_64-pc-linux-gnu\0-Oz\0-mllvm\0-tail-merge-size=2\0-I\0x\0-fmath-errno\0"
 PROGRAM: Final = {"name": "p", "language": "c", "compiler": "cc", "objects": ["a"], "libraries": [["b/c"]],
@@ -341,7 +340,7 @@ def objects(data: bytes, _: Path) -> None:
 
 
 def policy_record(data: bytes, _: Path) -> None:
-    """Reads the record of a policy; compilers make it anew if it is none."""
+    """The record of a policy; compilers make it anew if it is none."""
     if _core.PolicyRecord.parse(data.decode(errors="surrogateescape")) is None:
         raise InputError("none")
 
@@ -455,6 +454,8 @@ READERS: Final[dict[str, tuple[bytes, Reader]]] = {
     "policy record": (RECORD, policy_record),
     "runner spec": (b"onnx:m.onnx?output=x&threshold=0.5&map=x:a,b", spec),
     "object": (OBJECT, objects),
+    **{n: ((SEEDS / n).read_bytes(), placed("p", Contents.of)) for n in ("program", "program.wasm")},
+    "sizes of an earlier build": ((SEEDS / "base.json").read_bytes(), placed("b", SizeReport.read)),
     "unwind table": (OBJECT, placed("u.o", lambda path: _ElfTable(path).entries())),
     "archive": (ARCHIVE, lambda data, _: list(read_members("x.a", data))),
     "thin archive": (THIN, placed("a_name_of_many_letters.o", thin)),

@@ -47,8 +47,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_there_are_eleven() -> None:
-    assert len(TASKS) == 11
+def test_there_are_twelve() -> None:
+    assert len(TASKS) == 12
 
 
 @pytest.mark.soak

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
 import weakref
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from passpilot.plugin import _core
+from passpilot.training.growth.contents import MAP_HEAD, MAP_LINE
 from passpilot.training.rewards import FILE_SIZES, FunctionSymbol, function_symbols
 from passpilot.training.timing.commands import Commands
 
@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 
 DEADLINE: Final = 120.0
 """The seconds that a link, or the compilation of a unit, may take."""
-
-_MAP_LINE: Final = re.compile(r" *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ (\S| {8}\S| {16}\S)(.*)")
-"""A line of lld's map: addresses, size, alignment; an output section, an input section or a symbol."""
-
-_MAP_HEAD: Final = re.compile(r" +VMA +LMA +Size Align Out ")
 
 ALLOCATED: Final = "allocated"
 CODE: Final = "text"
@@ -166,7 +161,7 @@ class LinkedSizes:
             return data, ""
         with open(map_, encoding="utf-8", errors="surrogateescape") as lines:
             text = lines.read()
-        return data, text * bool(_MAP_HEAD.match(text))
+        return data, text * bool(MAP_HEAD.match(text))
 
     def link(self, units: Sequence[Compiled], image: str, *more: str) -> None:
         """Link the program to a file.
@@ -198,7 +193,7 @@ class LinkedSizes:
         parts = [0.0] * len(objects)
         code, number = None, None
         for line in text.splitlines():
-            found = _MAP_LINE.match(line)
+            found = MAP_LINE.match(line)
             if not found:
                 continue
             address, size, column, rest = found[1], int(found[2], 16), found[3], found[4]

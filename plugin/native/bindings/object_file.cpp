@@ -4,7 +4,9 @@
 
 #include "../hosted/object_file.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Demangle/Demangle.h"
 #include "llvm/Support/Compression.h"
+#include "llvm/Support/JSON.h"
 
 namespace passpilot {
 
@@ -16,7 +18,38 @@ static nb::bytes bytesOf(llvm::StringRef Data) {
   return nb::bytes(Data.data(), Data.size());
 }
 
+static void bindSymbols(nb::module_ &M) {
+  M.def(
+      "object_symbols",
+      [](nb::bytes Data) {
+        nb::list Found;
+        for (const ObjectSymbol &Each : objectSymbols(bytesOf(Data)))
+          Found.append(nb::make_tuple(Each.Name, Each.Size, Each.Address,
+                                      Each.SectionNumber, Each.Section,
+                                      Each.Unit, Each.IsLocal));
+        return Found;
+      },
+      nb::sig("def object_symbols(data: bytes) -> list[tuple[str, int, int, "
+              "int, str, str, bool]]"),
+      nb::arg("data"),
+      "Names, sizes, addresses, numbers and names of sections, source files, "
+      "and whether other files cannot see it, of the symbols that a file "
+      "defines.");
+  M.def(
+      "unit_ranges", [](nb::bytes Data) { return unitRanges(bytesOf(Data)); },
+      nb::arg("data"),
+      "Starts and ends of addresses, and the source files that they are from, "
+      "of an ELF program; crashes where debug information is damaged.");
+  M.def(
+      "demangle",
+      [](const std::string &Name) {
+        return llvm::json::fixUTF8(llvm::demangle(Name));
+      },
+      nb::arg("name"), "A symbol as source text of C++, Rust or D.");
+}
+
 void bindObjectFile(nb::module_ &M) {
+  bindSymbols(M);
   M.def(
       "object_sections",
       [](nb::bytes Data) {

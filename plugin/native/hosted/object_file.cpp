@@ -3,6 +3,7 @@
 #include "object_file.h"
 
 #include "elf_functions.h"
+#include "elf_symbols.h"
 #include "errors.h"
 #include "wasm_file.h"
 #include "llvm/BinaryFormat/Magic.h"
@@ -11,6 +12,7 @@
 #include "llvm/Object/COFF.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Object/SymbolSize.h"
+#include "llvm/Support/JSON.h"
 
 using namespace llvm;
 using namespace llvm::object;
@@ -143,16 +145,22 @@ ObjectSizes objectSizes(StringRef Data) {
   return Sum;
 }
 
+/// Whether a COFF or Mach-O file defines the symbol as a function.
+static bool isFunction(const ObjectFile &File, const SymbolRef &Symbol) {
+  return checked(Symbol.getType(), "object") == SymbolRef::ST_Function &&
+         !(checked(Symbol.getFlags(), "object") & SymbolRef::SF_Undefined) &&
+         // The start of a section of Mach-O has such a name.
+         !(File.isMachO() &&
+           checked(Symbol.getName(), "object").starts_with("ltmp"));
+}
+
 /// The functions of a COFF or Mach-O file.
 static std::vector<ObjectFunction> functionsOf(const ObjectFile &File) {
   std::vector<ObjectFunction> Found;
   for (const auto &[Symbol, Size] : computeSymbolSizes(File)) {
     const uint32_t Flags = checked(Symbol.getFlags(), "object");
     const StringRef Name = checked(Symbol.getName(), "object");
-    if (checked(Symbol.getType(), "object") == SymbolRef::ST_Function &&
-        !(Flags & SymbolRef::SF_Undefined) &&
-        // The start of a section of Mach-O has such a name.
-        !(File.isMachO() && Name.starts_with("ltmp")))
+    if (isFunction(File, Symbol))
       Found.emplace_back(Name.str(), Size, !(Flags & SymbolRef::SF_Global), 0);
   }
   return Found;
@@ -170,6 +178,42 @@ std::vector<ObjectFunction> objectFunctions(StringRef Data) {
   return withFile(Data, [](const auto &File) {
     const auto Unwrap = [](auto Value) { return checked(std::move(Value)); };
     return ELFFunctions(File, Unwrap).read();
+  });
+}
+
+std::vector<ObjectSymbol> objectSymbols(StringRef Data) {
+  if (isELF(Data))
+    return withFile(Data, [](const auto &File) {
+      const auto Unwrap = [](auto Value) { return checked(std::move(Value)); };
+      return ELFSymbols(File, Unwrap).read();
+    });
+  std::vector<ObjectSymbol> Found;
+  if (isWasm(Data)) {
+    for (auto &[Name, Size, Local] : wasmFunctions(Data, /*WithNames=*/true))
+      Found.push_back({json::fixUTF8(Name), Size, Found.size(), 0, "code",
+                       /*Unit=*/"", Local});
+    return Found;
+  }
+  const auto File = otherFile(Data);
+  for (const auto &[Symbol, Size] : computeSymbolSizes(*File)) {
+    const uint32_t Flags = checked(Symbol.getFlags(), "object");
+    const StringRef Name = checked(Symbol.getName(), "object");
+    const auto Section = checked(Symbol.getSection(), "object");
+    if (!isFunction(*File, Symbol) || Section == File->section_end())
+      continue;
+    Found.push_back({json::fixUTF8(Name), Size,
+                     checked(Symbol.getAddress(), "object"),
+                     Section->getIndex(),
+                     json::fixUTF8(checked(Section->getName(), "object")),
+                     /*Unit=*/"", !(Flags & SymbolRef::SF_Global)});
+  }
+  return Found;
+}
+
+std::vector<UnitRange> unitRanges(StringRef Data) {
+  return withFile(Data, [](const auto &File) {
+    const auto Unwrap = [](auto Value) { return checked(std::move(Value)); };
+    return ELFSymbols(File, Unwrap).readUnits();
   });
 }
 

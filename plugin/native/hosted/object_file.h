@@ -41,6 +41,27 @@ ObjectSizes objectSizes(llvm::StringRef Data);
 using ObjectFunction = std::tuple<std::string, uint64_t, bool, uint64_t>;
 std::vector<ObjectFunction> objectFunctions(llvm::StringRef Data);
 
+/// A function or a variable that a program or an object defines.
+struct ObjectSymbol {
+  std::string Name;
+  uint64_t Size;
+  uint64_t Address;
+  /// The number of its section; symbols of one address in it are the same code.
+  uint64_t SectionNumber;
+  std::string Section;
+  /// The source file, by the symbol table; else empty.
+  std::string Unit;
+  bool IsLocal;
+};
+/// The symbols of an ELF file; the functions of other files.
+std::vector<ObjectSymbol> objectSymbols(llvm::StringRef Data);
+
+/// The start and the end of addresses that are from a source file, by the debug
+/// information of an ELF program. LLVM's reader of it crashes where it is
+/// damaged: call this in a child process.
+using UnitRange = std::tuple<uint64_t, uint64_t, std::string>;
+std::vector<UnitRange> unitRanges(llvm::StringRef Data);
+
 /// Names and bytes of the members; those of a thin archive have no bytes.
 using ArchiveMember = std::pair<std::string, llvm::StringRef>;
 std::vector<ArchiveMember> archiveMembers(llvm::StringRef Data);

@@ -96,16 +96,61 @@ static std::vector<FunctionSymbol> readSymbols(StringRef Table,
   return Found;
 }
 
+/// The functions among the imports, which have the first indices.
+static uint64_t importedFunctions(StringRef Section) {
+  uint64_t Found = 0;
+  Reader In(Section);
+  for (uint64_t Left = In.number(); Left; --Left) {
+    In.text(); // the module
+    In.text();
+    const uint8_t Kind = In.byte();
+    Found += Kind == wasm::WASM_EXTERNAL_FUNCTION;
+    if (Kind == wasm::WASM_EXTERNAL_TABLE || Kind == wasm::WASM_EXTERNAL_GLOBAL)
+      In.byte(); // the type
+    if (Kind == wasm::WASM_EXTERNAL_TABLE ||
+        Kind == wasm::WASM_EXTERNAL_MEMORY) {
+      if (In.byte() & wasm::WASM_LIMITS_FLAG_HAS_MAX)
+        In.number();
+    } else if (Kind == wasm::WASM_EXTERNAL_TAG)
+      In.byte();
+    In.number();
+  }
+  return Found;
+}
+
+/// The functions that the section of names lists.
+static std::vector<FunctionSymbol> readNames(Reader &In) {
+  std::vector<FunctionSymbol> Found;
+  while (!In.atEnd()) {
+    const uint8_t Part = In.byte();
+    Reader Names(In.text());
+    if (Part != wasm::WASM_NAMES_FUNCTION)
+      continue;
+    for (uint64_t Left = Names.number(); Left; --Left) {
+      const uint64_t Index = Names.number();
+      Found.emplace_back(Names.text(), Index, false);
+    }
+  }
+  return Found;
+}
+
 std::vector<std::tuple<std::string, uint64_t, bool>>
-wasmFunctions(StringRef Data) {
+wasmFunctions(StringRef Data, bool WithNames) {
   std::vector<uint64_t> Sizes;
   std::vector<FunctionSymbol> Symbols;
   uint64_t Imports = 0;
   for (const auto &[Kind, Bytes] : wasmSections(Data)) {
     if (Kind == wasm::WASM_SEC_CODE)
       Sizes = bodySizes(Bytes);
+    if (Kind == wasm::WASM_SEC_IMPORT && WithNames)
+      Imports = importedFunctions(Bytes);
+    if (Kind != wasm::WASM_SEC_CUSTOM)
+      continue;
     Reader In(Bytes);
-    if (Kind != wasm::WASM_SEC_CUSTOM || In.text() != "linking")
+    const StringRef Title = In.text();
+    if (Title == "name" && WithNames && Symbols.empty())
+      Symbols = readNames(In);
+    if (Title != "linking")
       continue;
     In.number(); // version
     while (!In.atEnd()) {

@@ -20,8 +20,9 @@ using WasmSection = std::pair<uint8_t, llvm::StringRef>;
 std::vector<WasmSection> wasmSections(llvm::StringRef Data);
 
 /// Name, size, and whether other objects cannot see it, of the functions that
-/// an object's symbol table names; a linked program has no such table.
+/// an object's symbol table names. A linked program has no such table;
+/// \p WithNames reads the names that it has for debuggers.
 std::vector<std::tuple<std::string, uint64_t, bool>>
-wasmFunctions(llvm::StringRef Data);
+wasmFunctions(llvm::StringRef Data, bool WithNames = false);
 
 } // namespace passpilot

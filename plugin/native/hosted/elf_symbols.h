@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The functions and variables of an ELF file, and the source files that they
+// are from.
+
+#pragma once
+
+#include "object_file.h"
+#include "llvm/DebugInfo/DWARF/DWARFContext.h"
+#include "llvm/DebugInfo/DWARF/DWARFUnit.h"
+#include "llvm/Object/ELF.h"
+#include "llvm/Support/JSON.h"
+
+namespace passpilot {
+
+/// The symbols of one file. \p Checked unwraps an Expected, or throws.
+template <typename ELFT, typename Checked> class ELFSymbols {
+public:
+  ELFSymbols(const llvm::object::ELFFile<ELFT> &File, Checked Unwrap)
+      : File(File), Unwrap(Unwrap), Sections(Unwrap(File.sections())) {}
+
+  std::vector<ObjectSymbol> read() {
+    for (const auto &Section : Sections)
+      if (Section.sh_type == llvm::ELF::SHT_SYMTAB)
+        readTable(Section);
+    return std::move(Found);
+  }
+
+  /// The addresses of source files, by debug information that is not
+  /// compressed. An object has none: its addresses are within its sections.
+  std::vector<UnitRange> readUnits() {
+    std::vector<UnitRange> Units;
+    if (isObject())
+      return Units;
+    llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> Parts;
+    for (const auto &Section : Sections) {
+      llvm::StringRef Name = Unwrap(File.getSectionName(Section));
+      if (Name.starts_with(".debug_") && Name.consume_front(".") &&
+          !(Section.sh_flags & llvm::ELF::SHF_COMPRESSED) &&
+          Section.sh_type != llvm::ELF::SHT_NOBITS)
+        Parts.try_emplace(
+            Name,
+            llvm::MemoryBuffer::getMemBuffer(
+                llvm::toStringRef(Unwrap(File.getSectionContents(Section))),
+                Name, /*RequiresNullTerminator=*/false));
+    }
+    const auto Ignore = [](llvm::Error E) { llvm::consumeError(std::move(E)); };
+    const auto Context = llvm::DWARFContext::create(
+        Parts, ELFT::Is64Bits ? 8 : 4,
+        ELFT::Endianness == llvm::endianness::little, Ignore, Ignore);
+    for (const auto &Unit : Context->compile_units()) {
+      const llvm::DWARFDie Die = Unit->getUnitDIE();
+      if (!Die)
+        continue;
+      const llvm::StringRef Name =
+          llvm::dwarf::toStringRef(Die.find(llvm::dwarf::DW_AT_name));
+      auto Ranges = Die.getAddressRanges();
+      if (!Ranges)
+        Ignore(Ranges.takeError());
+      else
+        for (const llvm::DWARFAddressRange &Each : *Ranges)
+          Units.emplace_back(Each.LowPC, Each.HighPC,
+                             llvm::json::fixUTF8(Name));
+    }
+    return Units;
+  }
+
+private:
+  bool isObject() const { return File.getHeader().e_type == llvm::ELF::ET_REL; }
+
+  void readTable(const typename ELFT::Shdr &Table) {
+    const llvm::StringRef Names = Unwrap(File.getStringTableForSymtab(Table));
+    const auto Symbols = Unwrap(File.symbols(&Table));
+    llvm::object::DataRegion<typename ELFT::Word> More{
+        llvm::ArrayRef<typename ELFT::Word>()};
+    for (const auto &Each : Sections)
+      if (Each.sh_type == llvm::ELF::SHT_SYMTAB_SHNDX &&
+          Each.sh_link < Sections.size() && &Sections[Each.sh_link] == &Table)
+        More = Unwrap(File.getSHNDXTable(Each, Sections));
+    std::string Source;
+    for (const auto &Symbol : Symbols) {
+      const llvm::StringRef Name = Unwrap(Symbol.getName(Names));
+      const uint8_t Type = Symbol.getType();
+      if (Type == llvm::ELF::STT_FILE)
+        Source = llvm::json::fixUTF8(Name);
+      if ((Type != llvm::ELF::STT_FUNC && Type != llvm::ELF::STT_OBJECT &&
+           Type != llvm::ELF::STT_TLS && Type != llvm::ELF::STT_GNU_IFUNC) ||
+          Symbol.isUndefined() || !Symbol.st_size)
+        continue;
+      const uint32_t At = Unwrap(File.getSectionIndex(Symbol, Symbols, More));
+      if (!At || At >= Sections.size())
+        continue;
+      const bool Local = Symbol.getBinding() == llvm::ELF::STB_LOCAL;
+      // The linker writes what a file has and others see behind all files.
+      std::string Unit = Local || isObject() ? Source : "";
+      Found.push_back(
+          {llvm::json::fixUTF8(Name), Symbol.st_size, Symbol.st_value, At,
+           llvm::json::fixUTF8(Unwrap(File.getSectionName(Sections[At]))),
+           std::move(Unit), Local});
+    }
+  }
+
+  const llvm::object::ELFFile<ELFT> &File;
+  Checked Unwrap;
+  typename ELFT::ShdrRange Sections;
+  std::vector<ObjectSymbol> Found;
+};
+
+} // namespace passpilot
