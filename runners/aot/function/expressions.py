@@ -401,28 +401,29 @@ class Expressions(Arithmetic):
         return best
 
     def accepted(self, answer: Operand) -> ir.Value:
-        """The answer as int64, or as a float where the point wants a number."""
-        domain = self.point.domain
+        """The answer as int64, or as a float where the point wants a number.
+
+        Raises:
+            PolicyError: it is never of a type that the point takes.
+        """
+        domain, value, hint = self.point.domain, self.value(answer), "return the decision itself"
         real = not isinstance(domain, (Flag, Choice))
+        expected = "a bool or an integer 0 or 1" if isinstance(domain, Flag) else domain.expected
+
+        def is_wrong(kind: Kind) -> bool:
+            return (kind.is_real and not real) or (kind.dtype == "bool" and not isinstance(domain, Flag))
 
         def one(a: tuple[Kind, ir.Value]) -> Operand:
-            kind = self.plain(a)[0]
-            wrong = kind is BOOL if not isinstance(domain, Flag) else kind.is_real
-            if kind.is_real and not real:
-                wrong = True
             register = self.plain(a)[1]
-            if wrong:
-                expected = "a bool or an integer 0 or 1" if isinstance(domain, Flag) else domain.expected
-                self.fail(
-                    ir.Constant(ir.IntType(1), 1),
-                    f"expected {expected}, got {a[0]}; return the decision itself",
-                )
+            if is_wrong(a[0]):
+                self.fail(ir.Constant(ir.IntType(1), 1), f"expected {expected}, got {a[0]}; {hint}")
                 register = I64(0)
             if real and register.type == I64:
                 register = self.builder.sitofp(register, REAL["float64"])
             return Quantity({Kind("answer", "float64" if real else "int64"): register})
 
-        value = self.value(answer)
+        if all(map(is_wrong, value.cases)):
+            raise self.refused(expected, self.describe(value), hint)
         result = self.each(one, value)
         assert isinstance(result, Quantity)
         (register,) = result.cases.values()

@@ -46,6 +46,7 @@ BODIES = {
     "return 1 // 0": ":2: expected an expression of constants that has a value, got ZeroDivisionError",
     "return 2**64 + obs['a'].item()": ":2: expected an integer of 64 bits, got a larger one",
     "return 2**9999": ":2: expected constants of at most 1024 bits, got a larger one",
+    "return obs['a'] * 0.5": ":1: expected a bool or an integer 0 or 1, got float64 of numpy",
     "return 'text'": ":1: expected a number, got a str",
     "return obs": ":1: expected a number, got the observation",
     "import math\n    return 1": ":2: expected assignments, if, for and return, got an import",
