@@ -44,7 +44,11 @@ class FileSizes(NamedTuple):
 def _read(path: str) -> list[SectionSize]:
     """The sections of a file, or of all members of an archive."""
     data = read_input(path, "a file that can be read")
-    return [part for _, member in members(path, data) for part in section_sizes(path, member)]
+    return [
+        part
+        for name, member in members(path, data)
+        for part in section_sizes(f"{path}({name})" if name else path, member)
+    ]
 
 
 def file_sizes(path: str, commands: Commands | None = None, deadline: float = DEADLINE) -> FileSizes:

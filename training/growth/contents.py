@@ -83,10 +83,11 @@ class Contents:
         sections: dict[str, int] = {}
         units: dict[str, int] = {}
         for member, part in members(path, data):
-            found = loaded_sections(path, part)
+            place = f"{path}({member})" if member else path
+            found = loaded_sections(place, part)
             for section, size in found.items():
                 sections[section] = sections.get(section, 0) + size
-            own = _symbols(path, part, found, member)
+            own = _symbols(place, part, found, member)
             for name, symbol in own.items():
                 known = symbols.get(name)
                 symbols[name] = symbol._replace(size=symbol.size + known.size) if known else symbol
