@@ -16,7 +16,14 @@ from passpilot.plugin.files import MOST_BYTES
 from passpilot.plugin.json_and_toml import read_input, read_json
 from passpilot.plugin.version import MAJOR
 from passpilot.training.evaluation.tables import aligned, escaped, table
-from passpilot.training.growth.contents import Contents, SectionSize, SymbolSize, members, section_sizes
+from passpilot.training.growth.contents import (
+    Contents,
+    SectionSize,
+    SymbolSize,
+    loaded_sections,
+    members,
+    section_sizes,
+)
 from passpilot.training.growth.text import SizeTable, content_blocks
 from passpilot.training.rewards import xz_bytes
 from passpilot.training.timing.commands import Commands
@@ -120,10 +127,7 @@ class MeasuredFile:
             row = cast("Any", value)
             sections = [SectionSize(**section) for section in row["sections"]]
             symbols = {name: SymbolSize(*symbol) for name, symbol in row["symbols"].items()}
-            units, loaded = dict[str, int](row["units"]), dict[str, int]()
-            for part in sections:
-                if part.is_loaded and part.size:
-                    loaded[part.name] = loaded.get(part.name, 0) + part.size
+            units, loaded = dict[str, int](row["units"]), loaded_sections(sections)
             sizes = {name: row[name] for name in FileSizes._fields}
             numbers = [
                 *sizes.values(),

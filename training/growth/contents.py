@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
@@ -84,7 +84,7 @@ class Contents:
         units: dict[str, int] = {}
         for member, part in members(path, data):
             place = f"{path}({member})" if member else path
-            found = loaded_sections(place, part)
+            found = loaded_sections(section_sizes(place, part))
             for section, size in found.items():
                 sections[section] = sections.get(section, 0) + size
             own = _symbols(place, part, found, member)
@@ -131,10 +131,10 @@ def section_sizes(path: str, data: bytes) -> list[SectionSize]:
         raise restated(error, f"{path}: {error}") from error
 
 
-def loaded_sections(path: str, data: bytes) -> dict[str, int]:
+def loaded_sections(sections: Iterable[SectionSize]) -> dict[str, int]:
     """The bytes of the sections that are loaded."""
     found: dict[str, int] = {}
-    for part in section_sizes(path, data):
+    for part in sections:
         if part.is_loaded and part.size:
             found[part.name] = found.get(part.name, 0) + part.size
     return found

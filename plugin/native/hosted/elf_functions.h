@@ -19,6 +19,20 @@
 
 namespace passpilot {
 
+/// Where the symbols of \p Table name sections beyond the 65,279 that fit into
+/// a symbol.
+template <typename ELFT, typename Checked>
+llvm::object::DataRegion<typename ELFT::Word>
+moreIndices(const llvm::object::ELFFile<ELFT> &File, Checked Unwrap,
+            typename ELFT::ShdrRange Sections,
+            const typename ELFT::Shdr &Table) {
+  for (const auto &Each : Sections)
+    if (Each.sh_type == llvm::ELF::SHT_SYMTAB_SHNDX &&
+        Each.sh_link < Sections.size() && &Sections[Each.sh_link] == &Table)
+      return Unwrap(File.getSHNDXTable(Each, Sections));
+  return {llvm::ArrayRef<typename ELFT::Word>()};
+}
+
 /// The functions of one object. \p Checked unwraps an Expected, or throws.
 template <typename ELFT, typename Checked> class ELFFunctions {
 public:
@@ -98,7 +112,7 @@ private:
     }
     const Section *Names = Unwrap(File.getSection(Each.sh_link));
     const auto Symbols = Unwrap(File.symbols(Names));
-    const auto More = moreIndices(*Names);
+    const auto More = moreIndices<ELFT>(File, Unwrap, Sections, *Names);
     for (const auto &Relocation : Range) {
       const auto Size = Sizes.find(Relocation.r_offset);
       const auto Symbol = Relocation.getSymbol(false);
@@ -110,16 +124,6 @@ private:
     }
   }
 
-  /// Where \p Symbols name sections beyond the 65,279 that fit into a symbol.
-  llvm::object::DataRegion<typename ELFT::Word>
-  moreIndices(const Section &Symbols) {
-    for (const auto &Each : Sections)
-      if (Each.sh_type == llvm::ELF::SHT_SYMTAB_SHNDX &&
-          Each.sh_link < Sections.size() && &Sections[Each.sh_link] == &Symbols)
-        return Unwrap(File.getSHNDXTable(Each, Sections));
-    return {llvm::ArrayRef<typename ELFT::Word>()};
-  }
-
   static uint32_t word(const uint8_t *Bytes) {
     return llvm::support::endian::read32<ELFT::Endianness>(Bytes);
   }
@@ -127,7 +131,7 @@ private:
   void readSymbols(const Section &Table, bool Counting) {
     const llvm::StringRef Names = Unwrap(File.getStringTableForSymtab(Table));
     const auto Symbols = Unwrap(File.symbols(&Table));
-    const auto Indices = moreIndices(Table);
+    const auto Indices = moreIndices<ELFT>(File, Unwrap, Sections, Table);
     for (const auto &Symbol : Symbols) {
       if (Symbol.getType() != llvm::ELF::STT_FUNC || Symbol.isUndefined())
         continue;

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "elf_functions.h"
 #include "object_file.h"
 #include "llvm/DebugInfo/DWARF/DWARFContext.h"
 #include "llvm/DebugInfo/DWARF/DWARFUnit.h"
@@ -71,12 +72,7 @@ private:
   void readTable(const typename ELFT::Shdr &Table) {
     const llvm::StringRef Names = Unwrap(File.getStringTableForSymtab(Table));
     const auto Symbols = Unwrap(File.symbols(&Table));
-    llvm::object::DataRegion<typename ELFT::Word> More{
-        llvm::ArrayRef<typename ELFT::Word>()};
-    for (const auto &Each : Sections)
-      if (Each.sh_type == llvm::ELF::SHT_SYMTAB_SHNDX &&
-          Each.sh_link < Sections.size() && &Sections[Each.sh_link] == &Table)
-        More = Unwrap(File.getSHNDXTable(Each, Sections));
+    const auto More = moreIndices<ELFT>(File, Unwrap, Sections, Table);
     std::string Source;
     for (const auto &Symbol : Symbols) {
       const llvm::StringRef Name = Unwrap(Symbol.getName(Names));
