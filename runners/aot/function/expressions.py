@@ -297,8 +297,12 @@ class Expressions(Arithmetic):
         return self.compare(text, self.value(left), self.value(right))
 
     def _among(self, left: Operand, items: tuple[Operand, ...]) -> Operand:
+        """Whether a tuple has a number; like Python, the same object is in it even if it is NaN."""
         if not items:
             return False
+        tensor = isinstance(left, FeaturePart) and not left.place
+        if left is items[0] or (tensor and left == items[0]):
+            return True
         equal = self.condition(self._compare_pair(ast.Eq(), items[0], left))
         return self.branch(equal, lambda: True, lambda: self._among(left, items[1:]))
 

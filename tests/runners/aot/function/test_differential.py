@@ -92,6 +92,9 @@ def decide(obs):
         return obs["a"] // obs["b"] + obs["a"] % obs["b"] * 3 + (obs["a"] - obs["b"]) * obs["a"]
     if obs["which"] == 7:
         return obs["a"] / obs["b"] + obs["w"][0][0] * 0.1 - obs["f"] * obs["a"]
+    if obs["which"] == 50:
+        x = obs["d"] - obs["w"][0][1]
+        return (x in (1, x)) + 2 * (d in (a, d)) + 4 * (obs["d"] in (1, obs["d"])) + 8 * (d in (1, d + 0))
     if q and a:
         return a / q + abs(-a) + (True + True)
     return int(f) if abs(f) < 1e9 else 0
