@@ -50,8 +50,12 @@ def main(argv: Sequence[str]) -> int:
         raise UsageError("size: --markdown, --result: expected one for standard output, got both")
     is_ladder, _ = values.pop("ladder"), values.pop("traceback")
     if is_ladder or values["allow"]:
-        for name in ("limit", "against", "map", "fail_over"):
-            values.pop(name)
+        values.pop("limit")
+        for name in ("against", "map", "fail_over"):
+            if values.pop(name):
+                raise UsageError(
+                    f"size: --{name.replace('_', '-')}: expected no --ladder or --allow beside it"
+                )
         _ladder(files, tables, raw, values)
         return 0
     limit, against, linker_map = values.pop("limit"), values.pop("against"), values.pop("map")
