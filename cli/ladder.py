@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -36,9 +37,10 @@ def climb(build: Sequence[str] = (), tables: str = "", raw: str = "", **keywords
     from passpilot.training.ladder.ladder import LadderResult
     from passpilot.training.ladder.programs import BUILDS, REWARDS, LadderStep, ladder
     from passpilot.training.ladder.tables import ladder_markdown, ladder_text, step_ratio, verdict
-    from passpilot.training.tuning.build import rebuild_line
+    from passpilot.training.tuning.build import RECORDING, rebuild_line
 
     reward = keywords.setdefault("reward", next(iter(REWARDS)))
+    recording = os.path.join(keywords.get("output", ""), RECORDING)
     state, terminal = "recording the build" if build else "reading the corpus", sys.stderr.isatty()
 
     def done(result: LadderResult) -> None:
@@ -47,7 +49,7 @@ def climb(build: Sequence[str] = (), tables: str = "", raw: str = "", **keywords
             if "-" not in (tables, raw):
                 print(ladder_text(result))
                 if build:
-                    print(f"build {result.program} with: {rebuild_line(build, result.flags)}\n")
+                    print(f"build {result.program} with: {rebuild_line(build, result.flags, recording)}\n")
                 else:
                     print(f"{result.program}: passpilot cc {result.flags}\n")
 

@@ -27,7 +27,7 @@ DOORS: Final[tuple[Door, ...]] = (*COMPILING, "attach", "compare")
 
 RUNNERS: Final = """\
 RUNNER is scheme:target[?key=value&...]: python:FILE:NAME, onnx:MODEL, aot:LIBRARY, pipe:BASE, grpc:HOST:PORT,
-replay:LOG, random:SEED, const:VALUE, default."""
+replay:LOG, decisions:FILE, random:SEED, const:VALUE, default; or @NAME, the model of a policy."""
 
 FILES: Final = ("onnx", "aot", "replay", "python")
 """Runner schemes whose target is a file."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -98,4 +99,5 @@ def _summary(card: str) -> str:
     with open(card, encoding="utf-8", errors="replace") as file:
         parts = file.read(1 << 16).split("\n\n")
     first = next((part for part in parts if part.strip() and not part.lstrip().startswith("#")), "")
+    first = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", first).replace("`", "")  # Markdown's links and code
     return " ".join(first.split())

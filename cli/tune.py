@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -61,12 +62,27 @@ def main(argv: Sequence[str]) -> int:
     options.pop("result")
     if extra["run"]:
         raise UsageError("tune: --run: expected --ladder beside it")
-    if options["modules"]:
-        check_output(options["output"])
+    _check(options)
     result = _searched(options)
+    if options["build"] and len(result.programs) > 1:
+        _say("each line builds with the decisions for its program; a build takes one decision file")
     if table:
         result.save_table(table)
     return 0
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    """Refuse a build's command without ``--``, and an output that cannot be written."""
+    output, modules = options["output"], options["modules"]
+    if modules:
+        if not os.path.exists(modules[0]) and shutil.which(modules[0]):
+            raise UsageError(
+                f"tune: expected a .ll, .bc or .mlir file, got {modules[0]}, a program; "
+                f"write `-- {shlex.join(modules)}` to search what a build makes"
+            )
+        check_output(output)
+    elif os.path.exists(output) and not os.path.isdir(output):
+        raise UsageError(f"tune: -o: expected a folder for programs, got {output}, a file")
 
 
 def _searched(options: Mapping[str, Any]) -> TuneResult:
@@ -141,7 +157,7 @@ def make_parser() -> Parser:
         epilog=EPILOG,
     )
     parser.usage = "%(prog)s [options] (IN... | --corpus=DIR | -- COMMAND...)"
-    add, count = parser.option, count_of("compilations")
+    add, count = parser.option, count_of("compilations", 1)
     parser.add_argument(
         "modules",
         nargs="*",

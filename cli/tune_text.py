@@ -52,9 +52,12 @@ def _sizes(result: TuneResult) -> Iterator[str]:
 
 
 def _brought(table: Mapping[str, Any]) -> Iterator[str]:
-    if table.get("brought"):
+    brought = dict(table.get("brought", {}))
+    if brought:
         yield "  what brought it"
-    for lever, gain in sorted(table.get("brought", {}).items(), key=lambda row: -row[1]):
+    if "unwind" in brought and not any("unwind=" in unit["options"] for unit in table.get("units", ())):
+        brought["options"] = brought.get("options", 0) + brought.pop("unwind")
+    for lever, gain in sorted(brought.items(), key=lambda row: -row[1]):
         yield f"    {BROUGHT.get(lever, lever):<62}{-gain:>+8,.0f}"
 
 
@@ -64,7 +67,7 @@ def _costs(table: Mapping[str, Any]) -> Iterator[str]:
     costs = dict.fromkeys(
         lever.loses
         for lever in LEVERS
-        if lever.loses and used.intersection((*lever.machine, *lever.passpilot))
+        if lever.loses and not lever.compiling and used.intersection((*lever.machine, *lever.passpilot))
     )
     yield "  what it costs"
     for cost in (*costs, "the decision file belongs to the sources: `--update` renews it when they change"):

@@ -24,6 +24,9 @@ OPTIONS: Final[Mapping[str, OptionRow]] = {row.name: row for row in options_of("
 
 FLAGS: Final[Mapping[str, OptionRow]] = {row.name: row for row in options_of("cc") if row.kind == "flag"}
 
+_FILES: Final = {"--decisions": ".decisions", "--load": ".py"}
+"""How the files of options end, which a folder may hold in place of a model."""
+
 _HELP: Final = """\
 usage: passpilot {name} [option ...] [any argument of {clang} ...]
 
@@ -177,8 +180,10 @@ class Options:
         if not os.path.isfile(path):
             got = f"{path!r}, which is none"
             if os.path.isdir(path):
-                inside = os.path.join(path, "model.onnx")
-                hint = f"; did you mean {inside!r}?" if os.path.isfile(inside) else ""
+                known = [
+                    name for name in sorted(os.listdir(path)) if name.endswith(_FILES.get(where, ".onnx"))
+                ]
+                hint = f"; did you mean {os.path.join(path, known[0])!r}?" if known else ""
                 got = f"{path!r}, which is a folder{hint}"
             raise InputError(f"{self._command}: {where}: expected a file, got {got}")
 

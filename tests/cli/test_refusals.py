@@ -118,7 +118,7 @@ WRONG: Final = {
     "tune --corpus=c -o d -- make": "tune: expected modules, or --corpus=DIR, or -- and the command of a",
     "tune in.ll -o d --budget=inf": "expected a number of seconds above 0, got 'inf'",
     "tune in.ll -o d --budget=soon": "expected a number of seconds above 0, got 'soon'",
-    "tune in.ll -o d --compiles=-1": "expected a number of compilations, got '-1'",
+    "tune in.ll -o d --compiles=-1": "expected a number of compilations, 1 or more, got '-1'",
     "tune in.ll -o d --seed=²": "expected a number of 0 or more, got '²'",
     "tune --corpus=c --lto --passes=sroa -o d": "--lto: expected programs, and the pipeline of their level, "
     "got --passes",

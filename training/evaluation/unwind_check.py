@@ -205,9 +205,10 @@ def _pairs(first: _ElfTable, second: _ElfTable) -> Iterable[tuple[_Instruction, 
     for names, text, places in bodies[0]:
         found = [body for body in bodies[1] if body.text == text and body.names & names]
         if not found:
+            where = f" for {places[0].function}" if places[0].function else ""
             raise InputError(
-                f"unwind check: expected the instructions of {places[0].function} as in {first.path} in "
-                f"{second.path}, got others; compile both with the same compiler and flags"
+                f"unwind check: expected the same instructions in both files, got others in {second.path}"
+                f"{where}; compile both with the same compiler and flags"
             )
         body = found[0]
         if len(found) > 1:  # functions of several units, with the same name and the same code

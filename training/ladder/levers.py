@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from passpilot.plugin.errors import UsageError
+from passpilot.plugin.failures import did_you_mean
 
 ALL: Final = "all"
 """For `--allow`: all groups but `HARDENING`."""
@@ -141,7 +142,9 @@ def _machine(name: str, rung: str, loses: str, group: str, *options: str) -> Lev
 _OLD_LOADER: Final = "loaders before glibc 2.36 refuse the program"
 _OUTLINER: Final = ("enable-machine-outliner=always", "enable-linkonceodr-outlining")
 _OUTLINED: Final = "calls of outlined code take time, and compress badly"
-_PROFILERS: Final = "stepping and sampling inside a prologue loses the callers"
+_PROFILERS: Final = "who stops in the first instructions of a function cannot see its callers"
+_SHARED: Final = "a stripped program has one entry for several functions"
+_BACKTRACES: Final = "backtraces end at functions that no exception passes"
 
 LEVERS: Final = (
     Lever(
@@ -201,21 +204,21 @@ LEVERS: Final = (
     Lever(
         "unwind-shared",
         "unwind",
-        f"{_PROFILERS}; stripped functions have no entry of their own",
+        f"{_PROFILERS}; {_SHARED}",
         "unwind",
         passpilot=("unwind=shared",),
     ),
     Lever(
         "unwind-exceptions",
         "unwind",
-        "backtraces end at functions that no exception passes",
+        _BACKTRACES,
         "unwind",
         passpilot=("unwind=exceptions",),
     ),
     Lever(
         "unwind-least",
         "unwind",
-        "backtraces end at functions that no exception passes; of the others stripped ones share entries",
+        f"{_BACKTRACES}; {_SHARED}",
         "unwind",
         compiling=("-fno-asynchronous-unwind-tables",),
         passpilot=("unwind=shared",),
@@ -274,7 +277,8 @@ class Allowed:
         levers = [lever.name for lever in LEVERS if lever.group]
         for name in names:
             if name not in (ALL, *GROUPS, *levers):
-                raise UsageError(f"--allow: expected some of {ALL}, {', '.join(GROUPS)}, got {name!r}")
+                hint = did_you_mean(name, (ALL, *GROUPS, *levers))
+                raise UsageError(f"--allow: expected some of {ALL}, {', '.join(GROUPS)}, got {name!r}{hint}")
         return cls(frozenset(names))
 
     def __call__(self, lever: Lever) -> bool:

@@ -85,7 +85,7 @@ class TrainedModel:
         lines += [f"{part:10} {agreement.text()}" for part, agreement in self.parts.items()]
         for part, reward in self.rewards.items():
             start = self.others.get("at the start", {})
-            more = f", {size_change(1 - start[part], 3)} at the start" if part in start else ""
+            more = f"; at the start it was {size_change(1 - start[part], 3)}" if part in start else ""
             lines.append(f"{part:10} {self.measure} {size_change(1 - reward, 3)} than LLVM's{more}")
         return "\n".join(lines)
 

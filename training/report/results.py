@@ -118,9 +118,8 @@ def cost_of(name: str, raw: Json) -> dict[str, object]:
             for row in cast("Sequence[dict[str, dict[str, float]]]", raw["functions"])
         ]
     except (KeyError, TypeError, ValueError) as error:
-        got = f"{type(error).__name__} {error}"
         raise InputError(
-            f"report {name}: expected the report of `passpilot llc --report`, got: {got}"
+            f"report {name}: expected the report of `passpilot llc --report`, got another list of functions"
         ) from error
     sums = {side: sum(cast("float", row[side]) for row in rows) for side in ("default", "advised")}
     return {"name": str(raw.get("module", name)), "functions": rows, **sums}

@@ -52,7 +52,9 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
     """
     folder, recording = os.path.join(output, "corpus"), os.path.abspath(os.path.join(output, RECORDING))
     if os.path.exists(folder):
-        changed = _changed(recording)
+        if is_other := _is_other_build(command, recording):
+            shutil.rmtree(recording, ignore_errors=True)
+        changed = "the command of the build" if is_other else _changed(recording)
         if not changed:
             warn_user(f"tuning what {folder} has; remove it to build again")
             return folder
@@ -67,6 +69,7 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
             with suppress(OSError):
                 os.rmdir(output)
         raise
+    write_file(recording + ".command", _build_text(command))
     draft = draft_programs(recording)
     if changed := _changed(recording):
         raise InputError(
@@ -92,11 +95,23 @@ def _record(command: Sequence[str], output: str, recording: str) -> None:
     seen = names_in(recording + ".programs")
     if code:
         raise InputError(
-            f"tune: expected {shlex.join(command)} to succeed, got exit code {code}; "
-            f"clang compiles it here{_other_compilers(seen)}"
+            f"tune: expected {shlex.join(command)} to succeed, got exit code {code}"
+            f"{_replaced(seen)}{_other_compilers(seen)}"
         )
     if not os.path.isdir(recording):
         raise InputError(nothing_compiled("tune", command, seen))
+
+
+def _build_text(command: Sequence[str]) -> str:
+    """A build's folder and command."""
+    return f"{os.getcwd()}: {shlex.join(command)}\n"
+
+
+def _is_other_build(command: Sequence[str], recording: str) -> bool:
+    """Whether another command was recorded, or the same in another folder."""
+    with suppress(OSError), open(recording + ".command", encoding="utf-8", errors="surrogateescape") as file:
+        return file.read() != _build_text(command)
+    return False
 
 
 def _changed(recording: str) -> str:
@@ -128,7 +143,13 @@ def _other_compilers(seen: Sequence[str]) -> str:
         return ""
     prefix = re.sub(r"-?[^-]+(-[\d.]+)?$", "", others[0])
     target = f"clang --target={prefix}" if "-" in prefix else "clang"
-    return f" but what {', '.join(others)} compiled; configure the build for {target}"
+    return f"; passpilot cannot stand in for {', '.join(others)}: configure the build for {target}"
+
+
+def _replaced(seen: Sequence[str]) -> str:
+    """What is said of compilers in whose place clang has run."""
+    others = [name for name in seen if _driver_of(name) and "clang" not in name]
+    return f"; passpilot ran clang in place of {', '.join(others)}" if others else ""
 
 
 def names_in(path: str) -> list[str]:
@@ -158,8 +179,9 @@ def rebuild_line(command: Sequence[str], flags: str, recording: str = "") -> str
     if driver := _driver_of(name):
         return f"{drivers[driver]} {shlex.join(command[1:])}"
     variables = [f"CC={shlex.quote(drivers['cc'])}", f"CXX={shlex.quote(drivers['c++'])}"]
-    if name in MAKE and not _names_its_compilers(recording):
-        return " ".join([build, *variables])
+    own = [word for word in command if word.startswith(("CC=", "CXX="))]
+    if name in MAKE and not _names_its_compilers(recording) and not any(" " in word.strip() for word in own):
+        return " ".join([shlex.join(word for word in command if word not in own), *variables])
     tree = _tree(command)
     if os.path.isdir(os.path.join(tree, "meson-private")):
         return f"{' '.join(variables)} meson setup --wipe {shlex.quote(tree)} && {build}"

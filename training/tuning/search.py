@@ -98,9 +98,10 @@ class Search(Study):
         ]
         if any(self.known):
             phases = [("inline", self._begin_with_known), ("inline", self._rounds)]
+        origins = {self._tables: "unwind", self._begin_with_known: "known"}
         for lever, phase in phases:
             if lever in self.levers:
-                with self.credited("unwind" if phase == self._tables else lever):
+                with self.credited(origins.get(phase, lever)):
                     phase()
 
     # --- The steps -----------------------------------------------------------------------------------------

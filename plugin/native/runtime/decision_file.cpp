@@ -146,6 +146,8 @@ size_t alike(std::string_view A, std::string_view B) {
   }
 }
 
+constexpr std::string_view Whole = "ld-temp.o"; ///< lld's name of a program
+
 class DecisionsRunner final : public Runner {
 public:
   DecisionsRunner(TensorSpec Output, TensorSpec Default, DecisionFile F)
@@ -153,10 +155,15 @@ public:
 
   void begin(std::string_view Module) override {
     Unit = File.find(Module);
+    Unknown = Module;
     Questions.clear();
-    Matched = MatchedBytes = 0;
+    Matched = MatchedBytes = Undecided = 0;
   }
   std::string unused() const override {
+    // Link-time optimization asks about units, and about the whole program.
+    if (!Unit && Undecided && Unknown != Whole && !File.find(Whole))
+      return "the decision file has none for " + Unknown +
+             "; it is of other sources, or `passpilot tune` must run again";
     unsigned All = 0, Bytes = 0;
     if (Unit)
       for (const auto &[Call, Decisions] : Unit->Inline)
@@ -177,8 +184,10 @@ public:
   bool wantsPlace() const override { return true; }
   void locate(const DecisionPlace &P) override {
     Found = nullptr;
-    if (!Unit)
+    if (!Unit) {
+      ++Undecided;
       return;
+    }
     Key.first = P.Caller;
     Key.second = P.Callee;
     const auto Call = Unit->Inline.find(Key);
@@ -204,6 +213,8 @@ private:
   std::map<const void *, unsigned> Questions; ///< by the decisions of a call
   const InlineDecision *Found = nullptr;
   unsigned Matched = 0, MatchedBytes = 0; ///< in this compilation
+  std::string Unknown;                    ///< the module, if it has no unit
+  unsigned Undecided = 0;                 ///< questions about that module
 };
 
 } // namespace

@@ -129,8 +129,8 @@ def test_the_card_of_an_evolved_policy() -> None:
     assert f"```toml\n{toml_text(settings)}```" in text
     assert "## Limits" in text
     assert str(made).splitlines()[1:] == [
-        "train      text 1.235% smaller than LLVM's, the same at the start",
-        "test       text 0.200% smaller than LLVM's, 1.000% larger at the start",
+        "train      text 1.235% smaller than LLVM's; at the start it was the same",
+        "test       text 0.200% smaller than LLVM's; at the start it was 1.000% larger",
     ]
 
 

@@ -15,8 +15,9 @@ import pytest
 
 from passpilot.plugin.toolchain import llvm_plugin
 from passpilot.training.rewards import allocated_bytes
+from passpilot.training.tuning.build import rebuild_line
 from passpilot.training.tuning.decision_file import read_decisions
-from tests.command import OPT, PASSPILOT, Done, passpilot, run
+from tests.command import OPT, PASSPILOT, Done, passpilot, refused, run
 from tests.training.tuning.units import sources
 
 MAKEFILE: Final = """\
@@ -79,6 +80,34 @@ def test_a_tuned_build_is_smaller_and_does_the_same(tmp_path: Path) -> None:
 
     again = tuned(folder, "out")  # the corpus is there, so nothing is built
     assert "tuning what out/corpus has; remove it to build again" in again.err
+    other = passpilot("tune", *FLAGS, "-o", "out", "--", "true", cwd=folder)
+    assert "the command of the build has changed since out/corpus was made" in other.err
+    assert "expected true to compile something, got nothing" in other.err
+
+    (folder / "mine.c").write_text(
+        "static int half(int x) { return x / 2; }\nint f(int x) { return half(x); }\n"
+    )
+    done = passpilot("cc", "-Oz", "-c", "mine.c", "--decisions=out/demo.decisions", cwd=folder)
+    assert "warning: the decision file has none for mine.c; it is of other sources" in done.err
+    error = refused("cc", "--decisions=out", "-c", "mine.c", cwd=folder)
+    assert "got 'out', which is a folder; did you mean 'out/demo.decisions'?" in error
+
+
+def test_what_is_no_build_is_said(tmp_path: Path) -> None:
+    (tmp_path / "main.c").write_text("int x;\n")
+    error = refused("tune", "-o", "out", "true", "main.c", cwd=tmp_path, code=2)
+    assert "got true, a program; write `-- true main.c` to search what a build makes" in error
+    error = refused("tune", "-o", "main.c", "--", "true", cwd=tmp_path, code=2)
+    assert "tune: -o: expected a folder for programs, got main.c, a file" in error
+    error = refused("tune", "--compiles=0", "-o", "out", "--", "true", cwd=tmp_path, code=2)
+    assert "expected a number of compilations, 1 or more, got '0'" in error
+
+
+def test_a_rebuild_replaces_the_builds_compilers() -> None:
+    line = rebuild_line(["make", "-B", "CC=clang-22", "V=1"], "--decisions=x")
+    assert line == "make -B V=1 CC='passpilot cc --decisions=x' CXX='passpilot c++ --decisions=x'"
+    line = rebuild_line(["make", "CC=clang-22 -m32"], "--decisions=x")
+    assert line == "passpilot build --decisions=x -- make 'CC=clang-22 -m32'"
 
 
 def test_changes_elsewhere_do_not_matter_and_an_update_repairs(tmp_path: Path) -> None:
