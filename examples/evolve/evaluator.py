@@ -34,7 +34,10 @@ def evaluate(program_path: str) -> dict[str, float | str]:
             "-o",
             library,
         ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        except subprocess.TimeoutExpired:
+            return {"combined_score": 0.0, "error": "it takes more than 60 seconds to compile"}
         if done.returncode:
             return {"combined_score": 0.0, "error": done.stderr}
         ratios, error = _ratios(f"inline=aot:{library}")

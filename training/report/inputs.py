@@ -108,7 +108,9 @@ class Report:
         """Add all logs in a folder: those of the same point are one run."""
         files = list(map(str, files_below(path, ".log")))
         if not files:
-            raise InputError(f"report {path}: expected a folder with logs, got no file *.log in it")
+            known = next(iter(sorted(name for name in os.listdir(path) if name.endswith(".json"))), "")
+            hint = f"; did you mean {os.path.join(path, known)!r}?" if known else ""
+            raise InputError(f"report {path}: expected a folder with logs, got no file *.log in it{hint}")
         runs: dict[tuple[TensorSpec, ...], LoggedRun] = {}
         for file in files:
             reader = read_log(file)
