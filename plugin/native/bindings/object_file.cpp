@@ -48,8 +48,23 @@ static void bindSymbols(nb::module_ &M) {
       nb::arg("name"), "A symbol as source text of C++, Rust or D.");
 }
 
+static void bindArchives(nb::module_ &M) {
+  M.def(
+      "archive_members",
+      [](nb::bytes Data) {
+        std::vector<std::pair<std::string, nb::bytes>> Found;
+        for (const auto &[Name, Bytes] : archiveMembers(bytesOf(Data)))
+          Found.emplace_back(Name, bytesOf(Bytes));
+        return Found;
+      },
+      nb::arg("data"),
+      "Names and bytes of an archive's members; those of a thin one have "
+      "none.");
+}
+
 void bindObjectFile(nb::module_ &M) {
   bindSymbols(M);
+  bindArchives(M);
   M.def(
       "object_sections",
       [](nb::bytes Data) {
@@ -97,17 +112,6 @@ void bindObjectFile(nb::module_ &M) {
         return Small.size();
       },
       nb::arg("data"), "The bytes of data after zstd -19.");
-  M.def(
-      "archive_members",
-      [](nb::bytes Data) {
-        std::vector<std::pair<std::string, nb::bytes>> Found;
-        for (const auto &[Name, Bytes] : archiveMembers(bytesOf(Data)))
-          Found.emplace_back(Name, bytesOf(Bytes));
-        return Found;
-      },
-      nb::arg("data"),
-      "Names and bytes of an archive's members; those of a thin one have "
-      "none.");
 }
 
 } // namespace passpilot

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "elf_functions.h"
-#include "object_file.h"
+#include "object_symbols.h"
 #include "llvm/DebugInfo/DWARF/DWARFContext.h"
 #include "llvm/DebugInfo/DWARF/DWARFUnit.h"
 #include "llvm/Object/ELF.h"

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "object_symbols.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <string>
@@ -41,25 +42,11 @@ ObjectSizes objectSizes(llvm::StringRef Data);
 using ObjectFunction = std::tuple<std::string, uint64_t, bool, uint64_t>;
 std::vector<ObjectFunction> objectFunctions(llvm::StringRef Data);
 
-/// A function or a variable that a program or an object defines.
-struct ObjectSymbol {
-  std::string Name;
-  uint64_t Size;
-  uint64_t Address;
-  /// The number of its section; symbols of one address in it are the same code.
-  uint64_t SectionNumber;
-  std::string Section;
-  /// The source file, by the symbol table; else empty.
-  std::string Unit;
-  bool IsLocal;
-};
 /// The symbols of an ELF file; the functions of other files.
 std::vector<ObjectSymbol> objectSymbols(llvm::StringRef Data);
 
-/// The start and the end of addresses that are from a source file, by the debug
-/// information of an ELF program. LLVM's reader of it crashes where it is
-/// damaged: call this in a child process.
-using UnitRange = std::tuple<uint64_t, uint64_t, std::string>;
+/// The ranges of an ELF program. LLVM's reader of debug information crashes
+/// where that is damaged: call this in a child process.
 std::vector<UnitRange> unitRanges(llvm::StringRef Data);
 
 /// Names and bytes of the members; those of a thin archive have no bytes.
