@@ -34,7 +34,12 @@ def summary(result: TuneResult) -> str:
     """What a search has found: the sizes, what has brought it, what it costs, and where."""
     table = cast("Mapping[str, Any]", result.table)
     return "\n".join(
-        [*_sizes(result), *_brought(table), *_costs(table), *_functions(table), *_effort(result)]
+        [
+            *_sizes(result),
+            *(() if result.best == result.start else (*_brought(table), *_costs(table))),
+            *_functions(table),
+            *_effort(result),
+        ]
     )
 
 

@@ -115,7 +115,8 @@ def _parsed(data: bytes | str, parse: Callable[[str], object], what: str, kind: 
             if isinstance(error, RecursionError)
             else str(error).partition("\n")[0]
         )
-        raise kind(f"{what}, got other text: {got}") from error
+        is_none = got.endswith("(char 0)") or not data  # not even its beginning is JSON
+        raise kind(f"{what}, got other text" if is_none else f"{what}, got other text: {got}") from error
 
 
 def _json_value(text: str) -> object:

@@ -154,6 +154,6 @@ def test_what_is_no_object(value: object, tmp_path: Path) -> None:
 def test_a_file_of_other_bytes_is_one_line(tmp_path: Path) -> None:
     for data in (b"\xff\xfe\xff", b"{\n\n"):
         (tmp_path / "f.json").write_bytes(data)
-        with pytest.raises(InputError, match=r"f.json: expected a JSON file, got other text: .") as caught:
+        with pytest.raises(InputError, match=r"f.json: expected a JSON file, got other text") as caught:
             read_json(tmp_path / "f.json")
         assert "\n" not in str(caught.value)

@@ -179,7 +179,7 @@ def rebuild_line(command: Sequence[str], flags: str, recording: str = "") -> str
     if driver := _driver_of(name):
         return f"{drivers[driver]} {shlex.join(command[1:])}"
     variables = [f"CC={shlex.quote(drivers['cc'])}", f"CXX={shlex.quote(drivers['c++'])}"]
-    own = [word for word in command if word.startswith(("CC=", "CXX="))]
+    own = [word for word in command if re.match(r"(CC|CXX)[:?]{0,3}=", word)]
     if name in MAKE and not _names_its_compilers(recording) and not any(" " in word.strip() for word in own):
         return " ".join([shlex.join(word for word in command if word not in own), *variables])
     tree = _tree(command)

@@ -195,7 +195,7 @@ def test_a_bad_vocabulary_is_refused_in_words(name: str, tmp_path: Path) -> None
 
 def test_a_file_that_is_no_json_is_refused(tmp_path: Path) -> None:
     (tmp_path / "v.json").write_bytes(b"\xff\xfe{")
-    with pytest.raises(InputError, match="expected JSON, got other text: "):
+    with pytest.raises(InputError, match="expected JSON, got other text"):
         Vocabulary.read(tmp_path / "v.json")
     with pytest.raises(InputError, match="expected a JSON file, got: No such file"):
         Vocabulary.read(tmp_path / "absent.json")

@@ -106,6 +106,7 @@ def test_what_is_no_build_is_said(tmp_path: Path) -> None:
 def test_a_rebuild_replaces_the_builds_compilers() -> None:
     line = rebuild_line(["make", "-B", "CC=clang-22", "V=1"], "--decisions=x")
     assert line == "make -B V=1 CC='passpilot cc --decisions=x' CXX='passpilot c++ --decisions=x'"
+    assert rebuild_line(["gmake", "CC:=gcc"], "-g").count("CC=") == 1
     line = rebuild_line(["make", "CC=clang-22 -m32"], "--decisions=x")
     assert line == "passpilot build --decisions=x -- make 'CC=clang-22 -m32'"
 
