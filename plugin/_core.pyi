@@ -2028,6 +2028,11 @@ def unit_ranges(data: bytes) -> list[tuple[int, int, str]]:
 def demangle(name: str) -> str:
     """A symbol as source text of C++, Rust or D."""
 
+def archive_members(data: bytes) -> list[tuple[str, bytes]]:
+    """
+    Names and bytes of an archive's members; those of a thin one have none.
+    """
+
 def object_sections(data: bytes) -> list[tuple[str, int, bytes]]:
     """Names, flags and bytes of the sections of an ELF object."""
 
@@ -2048,8 +2053,3 @@ def object_functions(data: bytes) -> list[tuple[str, int, bool, int]]:
 
 def zstd_size(data: bytes) -> int:
     """The bytes of data after zstd -19."""
-
-def archive_members(data: bytes) -> list[tuple[str, bytes]]:
-    """
-    Names and bytes of an archive's members; those of a thin one have none.
-    """

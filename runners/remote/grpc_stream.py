@@ -31,8 +31,8 @@ from passpilot.plugin.failures import for_terminal
 KNOWN: Final = " to ".join(f"{major}.{minor}" for major, minor in grpc_messages.TESTED)
 """The tested versions of grpcio."""
 
-_REFUSED: Final = "refused"
-"""Occurs in gRPC's status text when nobody listens."""
+_REFUSED: Final = ("refused", "before receiving SETTINGS frame")
+"""Occur in gRPC's status text when nobody listens, or a server is too busy to greet."""
 _NAP: Final = 0.05
 _CODES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
 _ENDED: Final = 1
@@ -112,7 +112,7 @@ class GrpcStream:
 
         If a cancellation ends the wait, `refused` still says why nobody was reached.
         """
-        while (answer := self.open(question)) is None and _REFUSED in self.status:
+        while (answer := self.open(question)) is None and any(text in self.status for text in _REFUSED):
             self.refused = self.status
             if not patient():
                 break
