@@ -39,7 +39,6 @@ AGENT: Final = ("step_type", "reward", "discount")
 """The inputs that TF-Agents adds to every policy; LLVM leaves them zero."""
 
 _VARIABLES: Final = ("VarHandleOp", "ReadVariableOp", "StatefulPartitionedCall", "PartitionedCall", "NoOp")
-_PREFIXES: Final = ("action_", "serving_default_")
 _SEED: Final = 1
 _CLOSE: Final = 1e-4
 """How far apart, relative to the larger, numbers of two libraries may be."""
@@ -95,7 +94,7 @@ def _saved_model(folder: str, signature: str) -> tuple[Compute, onnx.ModelProto]
     if not file.is_file():
         raise ModelError(f"model {folder}: expected a SavedModel's folder, got no saved_model.pb in it")
     written = saved_model_pb2.SavedModel.FromString(file.read_bytes())
-    foreign = sorted(set().union(*map(_unknown, written.meta_graphs)))
+    foreign = sorted(_unknown(written))
     if foreign:
         raise ModelError(
             f"model {folder}: expected operations that compute an answer, got {', '.join(foreign)}; "
@@ -230,29 +229,31 @@ def _bucketize(ctx: Any, node: Any, name: str, _args: object) -> None:
     )
 
 
-def _unknown(graph: Any) -> set[str]:
-    """The operations of a graph and its functions that tf2onnx does not know.
+def _unknown(model: Any) -> set[str]:
+    """The operations of a SavedModel that tf2onnx does not know, but those of functions that nothing runs.
 
-    Every SavedModel has functions that save and restore. Only the graph's own nodes for these may call them,
-    which do not run here.
+    TensorFlow 2 writes functions that save and restore. They are for other programs: its loader neither runs
+    the nodes that call them nor takes a function that is not in the graph of objects. A model without such a
+    graph, or with several graphs, is loaded in an older way, which runs these nodes.
     """
     known = {name for rows in handler.tf_op.get_opsets().values() for names in rows for name in names}
     known.update(_VARIABLES, ("Bucketize",))
-    functions = {function.signature.name: function.node_def for function in graph.graph_def.library.function}
-    saver = {graph.saver_def.save_tensor_name.partition(":")[0], graph.saver_def.restore_op_name}
-    ours = [node for node in graph.graph_def.node if node.name not in saver]
-    seen: set[str] = set()
+    is_new = len(model.meta_graphs) == 1 and model.meta_graphs[0].HasField("object_graph_def")
     found: set[str] = set()
-    waiting = list(ours)
-    called = {name for node in graph.graph_def.node if node.name in saver for name in _callees(node)}
-    waiting += [node for name, nodes in functions.items() if name not in called for node in nodes]
-    while waiting:
-        node = waiting.pop()
-        if node.op not in known:
-            found.add(node.op)
-        for name in _callees(node):
-            if name not in seen:
-                seen.add(name)
+    for graph in model.meta_graphs:
+        saver = (graph.saver_def.save_tensor_name.partition(":")[0], graph.saver_def.restore_op_name)
+        unused = [node for node in graph.graph_def.node if node.name in saver] if is_new else []
+        skipped = {name for node in unused for name in _callees(node)}
+        skipped -= set(graph.object_graph_def.concrete_functions)
+        functions = {each.signature.name: each.node_def for each in graph.graph_def.library.function}
+        waiting = [node for node in graph.graph_def.node if node not in unused]
+        waiting += [node for name, nodes in functions.items() if name not in skipped for node in nodes]
+        while waiting:
+            node = waiting.pop()
+            if node.op not in known:
+                found.add(node.op)
+            for name in skipped.intersection(_callees(node)):
+                skipped.remove(name)  # something else calls it, too
                 waiting += functions.get(name, [])
     return found
 

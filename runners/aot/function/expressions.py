@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
@@ -76,7 +77,7 @@ class FeaturePart:
     place: tuple[int, ...] = ()
 
 
-class Expressions(Arithmetic):
+class Expressions(Arithmetic, ABC):
     """The expressions of functions of one file; `inputs` are the features that they read."""
 
     def __init__(self, builder: ir.IRBuilder, source: PolicySource, point: Point, tensors: ir.Value) -> None:
@@ -114,9 +115,9 @@ class Expressions(Arithmetic):
             return f"the feature {operand.spec.name} of {operand.spec}"
         return super().describe(operand)
 
+    @abstractmethod
     def call_function(self, function: ast.FunctionDef, node: ast.Call) -> Operand:
         """What a call of a function of the file gives."""
-        raise NotImplementedError
 
     def _loaded(self, feature: FeaturePart) -> Quantity:
         spec, place = feature.spec, feature.place

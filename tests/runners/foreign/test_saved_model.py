@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip("tensorflow", reason="needs TensorFlow: pip install 'passpilot[tensorflow]'")
 
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 from passpilot.features.point import find_point
 from passpilot.plugin.errors import ModelError
@@ -151,6 +152,32 @@ def test_a_model_that_reaches_files_is_refused_before_it_is_loaded(
     saved(tmp_path / "policy", decide, shape=[1], answer="inlining_decision")
     error = refused("import", "policy", "-o", "model.onnx", cwd=tmp_path)
     assert f"expected operations that compute an answer, got {name}" in error
+
+
+@pytest.mark.parametrize("old", [False, True], ids=["objects", "older"])
+def test_a_saver_hides_no_operation(tmp_path: Path, old: bool) -> None:
+    """What a model names as its saver is looked at, too, if the loader would run it."""
+
+    def decide(obs: Any) -> Any:
+        with tf.control_dependencies([tf.raw_ops.WriteFile(filename="written", contents="x")]):
+            return tf.identity(obs["node_count"])
+
+    folder = saved(tmp_path / "policy", decide, shape=[1], answer="inlining_decision")
+    model = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
+    (graph,) = model.meta_graphs
+    caller = next(each for each in graph.graph_def.node if each.name == "StatefulPartitionedCall")
+    graph.saver_def.restore_op_name = caller.name
+    functions = {each.signature.name: each.node_def for each in graph.graph_def.library.function}
+    wrapper = functions.pop(caller.attr["f"].func.name)
+    for nodes in functions.values():  # only what the saver calls has the operation
+        for node in [node for node in nodes if node.op == "WriteFile"]:
+            wrapper.append(node)
+            nodes.remove(node)
+    if old:
+        graph.ClearField("object_graph_def")
+    (folder / "saved_model.pb").write_bytes(model.SerializeToString())
+    error = refused("import", "policy", "-o", "model.onnx", cwd=tmp_path)
+    assert "WriteFile" in error
 
 
 def test_what_does_not_fit_is_said(evicting: Path, tmp_path: Path) -> None:
