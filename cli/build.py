@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import Final
 
-from passpilot.cli.cc.options import Options
+from passpilot.cli.cc.options import Options, option_rows
 from passpilot.cli.outputs import prepare
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.origin import warn_user
@@ -39,8 +39,8 @@ def main(argv: Sequence[str]) -> int:
     prepare()
     at = argv.index("--") if "--" in argv else len(argv)
     options, command = Options("build", argv[:at]), argv[at + 1 :]
-    if options.help:
-        print(HELP)
+    if options.help or "-h" in options.rest:
+        print(HELP + "\n\noptions:\n" + "\n".join(option_rows()))
         return 0
     if not command:
         raise UsageError("build: expected -- and the command of a build, such as: passpilot build -- make")

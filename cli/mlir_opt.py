@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import io
 import sys
 from collections.abc import Callable, Sequence
@@ -103,6 +104,8 @@ def main(argv: Sequence[str]) -> int:
         print_version()
         print(f"  MLIR of {bindings().root} {bindings().version}")
         return 0
+    if options.advice.load and sys.stderr:
+        faulthandler.enable(all_threads=False)  # names the line of a pass whose mistake MLIR ends by abort()
     options.advice.load_files()
     if options.print_passes:
         from passpilot.passes.mlir.pipeline import listing

@@ -235,7 +235,8 @@ class Parser(argparse.ArgumentParser):
         known = [dashed for dashed in self._option_string_actions if dashed.startswith("--")]
         if not name.startswith("-"):
             return ""
-        return did_you_mean(f"--{name.lstrip('-')}", known) or self.for_others.format(name.lstrip("-"))
+        close = 0.8 if self.for_others else 0.6
+        return did_you_mean(f"--{name.lstrip('-')}", known, close) or self.for_others.format(name.lstrip("-"))
 
 
 def count_of(noun: str, least: int = 0) -> Callable[[str], int]:

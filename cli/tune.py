@@ -7,8 +7,11 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from passpilot.cli.ladder import climb, ladder_options
@@ -20,6 +23,8 @@ from passpilot.cli.tune_text import running, summary
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.files import check_output
+from passpilot.plugin.process_end import heeded
+from passpilot.runners.plurals import counted
 from passpilot.training.tuning.build import RECORDING, rebuild_line
 from passpilot.training.tuning.result import TuneResult
 from passpilot.training.tuning.reward import EXECUTED, NAMES, RUN, SIZE
@@ -53,6 +58,11 @@ its decision file to --update to start from it. All other options are LLVM's own
 def main(argv: Sequence[str]) -> int:
     prepare()
     options, llvm = _parsed(argv)
+    with _scratch_folder():
+        return _tune(options, llvm)
+
+
+def _tune(options: dict[str, Any], llvm: Sequence[str]) -> int:
     set_llvm_options("tune", llvm)
     table = options["result"]
     extra = {name: options.pop(name) for name in ("ladder", "allow", "run")}
@@ -69,6 +79,25 @@ def main(argv: Sequence[str]) -> int:
     if table:
         result.save_table(table)
     return 0
+
+
+@contextmanager
+def _scratch_folder() -> Iterator[None]:
+    """Put all temporary folders into one, which is removed even if SIGTERM or SIGHUP ends the process."""
+    with tempfile.TemporaryDirectory(prefix="passpilot-tune-") as folder:
+
+        def end(number: int, _: object) -> None:
+            shutil.rmtree(folder, ignore_errors=True)
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        for number in heeded(signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, end)
+        tempfile.tempdir = folder
+        try:
+            yield
+        finally:
+            tempfile.tempdir = None
 
 
 def _check(options: Mapping[str, Any]) -> None:
@@ -94,7 +123,7 @@ def _searched(options: Mapping[str, Any]) -> TuneResult:
         studies[:] = [study]
         if not trial.number and study.engine.kept:
             count, folder = study.engine.kept, study.engine.folder
-            _say(f"{study.name}: going on with {count} compilations in {folder}")
+            _say(f"{study.name}: going on with {counted(count, 'compilation')} in {folder}")
 
     def finish(result: TuneResult) -> None:
         _say(str(result))

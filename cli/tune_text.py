@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from passpilot.runners.plurals import counted
 from passpilot.training.ladder.levers import LEVERS
 from passpilot.training.rewards import SIZE_HEADS
 from passpilot.training.tuning.recipes import BROUGHT
@@ -26,7 +27,7 @@ def running(study: Study) -> str:
     ratio = f" ({best / start:.3f})" if start else ""
     return (
         f"{study.name}: start {study.value_text(start)}, best {study.value_text(best)}{ratio}, "
-        f"{share:.0%} of the budget, {study.compiles} compilations{left}"
+        f"{share:.0%} of the budget, {counted(study.compiles, 'compilation')}{left}"
     )
 
 
@@ -92,4 +93,4 @@ def _functions(table: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _effort(result: TuneResult) -> Iterator[str]:
-    yield f"  time: {_time(result.seconds)}, {result.compiles} compilations"
+    yield f"  time: {_time(result.seconds)}, {counted(result.compiles, 'compilation')}"

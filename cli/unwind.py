@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser, argument, flag, option, record
 from passpilot.plugin.failures import for_terminal
+from passpilot.runners.plurals import counted
 from passpilot.training.evaluation.unwind_check import check_unwind
 
 EPILOG: Final = """\
@@ -62,8 +63,9 @@ def _check(options: CheckOptions) -> int:
         print(for_terminal(str(difference)))
     if len(found.differences) > SHOWN:
         print(f"... and {len(found.differences) - SHOWN:,} more")
-    places = f"{found.calls:,} calls and {found.faults:,} other instructions that can fault"
-    fewer = f"; {found.dropped:,} functions have no entry in B" * bool(found.dropped)
-    print(f"{found.functions:,} functions, {places}: {len(found.differences):,} differences{fewer}")
+    places = f"{counted(found.calls, 'call')} and {counted(found.faults, 'other instruction')} that can fault"
+    fewer = f"; {counted(found.dropped, 'function')} without an entry in B" * bool(found.dropped)
+    differences = counted(len(found.differences), "difference")
+    print(f"{counted(found.functions, 'function')}, {places}: {differences}{fewer}")
     print(f"unwind tables: {found.sizes[0]:,} bytes in A, {found.sizes[1]:,} in B")
     return 1 if found.differences else 0

@@ -42,7 +42,7 @@ from passpilot.plugin.process_end import is_interrupt
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.base import Runner, own_features
 from passpilot.runners.native import NativeRunner, core_point, core_spec, spec_of
-from passpilot.runners.plurals import count_line
+from passpilot.runners.plurals import count_line, counted
 from passpilot.runners.remote.peer import RemoteRunner, make_runner_or_absent
 
 if TYPE_CHECKING:
@@ -322,10 +322,10 @@ class Advisor:
         if (count := self._counts.new("fallbacks")) > 0:
             first = core.first_fallback
             why = f"the first: {self._error_of(first)}" if first else "the runner had failed for good before"
-            yield f"{self._who}: {count} of {decisions} decisions fell back to the default; {why}"
+            yield f"{self._who}: {count} of {counted(decisions, 'decision')} fell back to the default; {why}"
         if (count := self._counts.new("budget_hits")) > 0:
             yield (
-                f"{self._who}: {count} of {decisions} decisions went to the default, because the "
+                f"{self._who}: {count} of {counted(decisions, 'decision')} went to the default, because the "
                 f"module had grown over {self._limit:g} times its size; --size-budget (size_budget=) sets "
                 "the limit"
             )

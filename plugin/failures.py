@@ -40,11 +40,11 @@ def describe_failure(error: BaseException) -> str:
     return printable(str(error)) if own else describe_exception(error)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str], close: float = 0.6) -> str:
     """``; did you mean 'opt'?``, or nothing if no known name is close."""
     from difflib import get_close_matches  # only errors need it
 
-    found = get_close_matches(name, list(known), 1)
+    found = get_close_matches(name, list(known), 1, close)
     return f"; did you mean '{found[0]}'?" if found else ""
 
 

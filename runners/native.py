@@ -235,8 +235,8 @@ def _threshold(runner: str, options: dict[str, str]) -> float | None:
     text = options.get("threshold")
     if text is None:
         return None
-    if (value := finite_number(text)) is None:
-        raise RunnerSpecError(f"runner {runner}: expected a number as threshold, got {text!r}")
+    if (value := finite_number(text)) is None or not 0 <= value <= 1:
+        raise RunnerSpecError(f"runner {runner}: expected a threshold from 0 to 1, got {text!r}")
     return value
 
 

@@ -10,7 +10,7 @@ _PLURALS: Final = ("decisions", "evictions", "fallbacks", "sessions")
 
 def counted(number: int, noun: str) -> str:
     """The number and the noun, which is plural unless the number is 1."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def size_change(ratio: float, digits: int = 2) -> str:

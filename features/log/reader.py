@@ -390,5 +390,6 @@ def _malformed(path: Path, offset: int, expected: str, got: str) -> LogError:
     if offset == 0:
         with path.open("rb") as file:
             start = file.read(8)
-        got = next((kind for magic, kind in _OTHERS.items() if start.startswith(magic)), got)
+        text = "other text" if start.isascii() and start.split() and got.startswith("b'") else got
+        got = next((kind for magic, kind in _OTHERS.items() if start.startswith(magic)), text)
     return LogError(f"log {path} at byte {offset}: expected {expected}, got {got}")

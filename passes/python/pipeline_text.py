@@ -106,7 +106,8 @@ def with_suggestion(error: InputError) -> InputError:
     from passpilot.plugin.failures import did_you_mean
 
     hint = did_you_mean(unknown[1], [*llvm_names(), *LLVM.names()])
-    return InputError(f"{text}{hint}") if hint else error
+    own = all(definition.kind.__module__.startswith("passpilot.") for definition in LLVM.known())
+    return InputError(f"{text}{'; --load=FILE.py adds passes in Python' * own}{hint}")
 
 
 def listing() -> str:
@@ -127,11 +128,13 @@ def _check_points(at: Mapping[str, str]) -> None:
     if not at:
         return
     from passpilot.plugin import _core
+    from passpilot.plugin.failures import did_you_mean
 
     known = [name for name, _ in _core.extension_points()]
     for point in at:
         if point not in known:
-            raise InputError(f"--at {point}: expected a point among {', '.join(known)}, got {point!r}")
+            hint = did_you_mean(point, known)
+            raise InputError(f"--at {point}: expected a point among {', '.join(known)}, got {point!r}{hint}")
 
 
 def _made(definition: PassDefinition, who: str, text: str, match: re.Match[str]) -> Pass:

@@ -18,6 +18,7 @@ from passpilot.plugin.mlir.diagnostics import Diagnostic, error_list
 SPLIT: Final = b"// -----"
 """The line between two parts of an input, and of an output."""
 
+BITCODE: Final = b"BC\xc0\xde"
 BYTECODE: Final = b"ML\xefR"
 _ESCAPED: Final = re.compile(rb"\\[89A-Fa-f][0-9A-Fa-f]|[\x80-\xff]")
 """What text with a name that is not UTF-8 has."""
@@ -46,6 +47,10 @@ class Source:
         Raises:
             InputError: the data is not a module.
         """
+        if self.data.startswith(BITCODE):
+            raise InputError(
+                f"{self.name}: expected a module of MLIR, got LLVM bitcode; `passpilot opt` reads it"
+            )
         with error_list(context, tell) as errors:
             module = parsed_file(self.path, context) if self.whole else parsed(mlir, self.data, context)
         if module is None:

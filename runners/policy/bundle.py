@@ -49,6 +49,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from passpilot.plugin import _core
 from passpilot.plugin.errors import Error, InputError, RunnerSpecError
+from passpilot.plugin.failures import did_you_mean
 from passpilot.plugin.files import read_regular
 from passpilot.plugin.json_and_toml import parse_toml
 from passpilot.plugin.toolchain import LEVELS
@@ -159,8 +160,6 @@ def find_bundle(spec: str) -> PolicyBundle:
         return read_bundle(os.path.realpath(head), head)
     places = list(_places(head[1:]))
     if not places:
-        from passpilot.plugin.failures import did_you_mean
-
         known = installed_names()
         msg = f"policy {head}: expected one of {', '.join(f'@{name}' for name in known) or 'those installed'}"
         hint = did_you_mean(head[1:], known) or "; `passpilot policies` lists them"
@@ -242,7 +241,7 @@ def read_bundle(folder: str, spec: str) -> PolicyBundle:
         raise reader.wrong("LLVM's major version, such as llvm = 22", repr(llvm))
     level = reader.text(table, "level")
     if level not in LEVELS[1:]:
-        raise reader.wrong(f"a level among {', '.join(LEVELS[1:])}", repr(level))
+        raise reader.wrong(f"a level among {', '.join(LEVELS[1:])} in {FILE}", repr(level))
     shared = reader.points(table.get("points", {}))
     return PolicyBundle(
         spec,
@@ -291,7 +290,7 @@ class _BundleReader:
         try:
             data = read_regular(path)
         except OSError as error:
-            raise self.wrong(f"a folder with {FILE}", f"{error.strerror}") from error
+            raise self.wrong(f"a folder with {FILE}", self._other(error)) from error
         table = parse_toml(data, f"{self._who}: {FILE}")
         self._text = data.decode("utf-8", "surrogateescape")
         self._check_keys(table, _KEYS, FILE)
@@ -299,11 +298,23 @@ class _BundleReader:
             raise self.wrong(f"the keys {', '.join(_NEEDED)} in {FILE}", f"none of {', '.join(missing)}")
         return table
 
+    def _other(self, error: OSError) -> str:
+        """What the folder is, if it has no policy's file that can be read."""
+        if not isinstance(error, FileNotFoundError) or not os.path.isdir(self._folder):
+            return error.strerror or "an error"
+        model = os.path.join(self._folder, "model.onnx")
+        if os.path.isfile(model):
+            return f"a trained model, which a point takes: --inline=onnx:{model}"
+        return "a folder without it"
+
     def _check_keys(self, table: object, known: tuple[str, ...], where: str) -> Table:
         if not isinstance(table, dict):
             raise self.wrong(f"a table as {where}", repr(table))
         if unknown := [key for key in table if key not in known]:
-            raise self.wrong(f"keys among {', '.join(known)} in {where}", ", ".join(unknown))
+            raise self.wrong(
+                f"keys among {', '.join(known)} in {where}",
+                f"{unknown[0]!r}{did_you_mean(str(unknown[0]), known)}",
+            )
         return table
 
     def text(self, table: Table, key: str) -> str:

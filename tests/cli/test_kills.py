@@ -14,6 +14,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -189,3 +190,28 @@ def test_killed_three_times(folder: Path, tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", WORKS)
 def test_killed_fifty_times(folder: Path, tmp_path: Path, name: str) -> None:
     kill(folder, tmp_path, name, 50)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_search_that_a_signal_ends_leaves_no_temporary_folders(
+    folder: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    command = [OURS, "tune", "--corpus=corpus", "--compiles=1000000", "-o", str(tmp_path / "tuned")]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**environment(folder), "TMPDIR": str(scratch)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=partial(signal.signal, number, signal.SIG_DFL),
+    ) as child:
+        deadline = time.monotonic() + GENEROUS
+        while not list(scratch.glob("*/*")):
+            assert child.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        child.send_signal(number)
+        assert child.wait(GENEROUS) == -number
+    assert not list(scratch.iterdir())

@@ -57,6 +57,18 @@ SLIPS: Final = {
         "corpus: COMMAND: expected one of extract, verify, split, stats, debian, got 'splt'; did you mean 's",
     ),
     "features --point=inlin": (2, "got 'inlin'; others come from --load files; did you mean 'inline'?"),
+    "opt in.ll -passes=count-cals": (1, "'count-cals'; --load=FILE.py adds passes in Python; did you"),
+    "opt in.ll -O2 --at=optimizer-lst=dce": (1, "'; did you mean 'optimizer-last'?"),
+    "opt in.mlir": (1, "; passpilot mlir-opt reads MLIR"),
+    "mlir-opt in.mlir --cse": (2, "; passes are written --pass-pipeline='builtin.module(cse)'"),
+    "log show source.c": (1, "expected a line of JSON, got other text"),
+    "corpus stats source.c": (1, "source.c: expected the folder of a corpus, got a file"),
+    "unwind check source.c source.c": (1, "source.c: expected an ELF file, got: another file"),
+    "opt in.ll -O2 --policy=models": (
+        1,
+        "expected a folder with policy.toml, got a trained model, which a point takes: --inline=onnx:",
+    ),
+    "opt in.ll -O2 --policy=slip": (1, "got 'discription'; did you mean 'description'?"),
     "opt in.ll -O2 --inline=model.onnx": (
         1,
         "got 'model.onnx' as the scheme; did you mean 'onnx:model.onnx'?",
@@ -70,9 +82,9 @@ SLIPS: Final = {
     "opt in.ll -O2 --inline=pyhton:policy.py:decide": (1, "'passpilot.runners'; did you mean 'python'?"),
     "opt in.ll -O2 --inline=random": (1, "random:SEED with a 64-bit unsigned seed, such as random:7, got ''"),
     "opt in.ll --load=passes.py -passes=mul-to-shft": (1, "'mul-to-shft'; did you mean 'mul-to-shift'?"),
-    "opt in.ll -passes=function(instcombin)": (1, "instcombin'; did you mean 'instcombine'?"),
+    "opt in.ll -passes=function(instcombin)": (1, "; did you mean 'instcombine'?"),
     "opt in.ll -passes=function(instcombin<x>)": (1, "; did you mean 'instcombine'?"),
-    "opt in.ll -passes=cgscc(inlin)": (1, "inlin'; did you mean 'inline'?"),
+    "opt in.ll -passes=cgscc(inlin)": (1, "; did you mean 'inline'?"),
     "llc in.ll --report -filetype=obj": (
         2,
         "llc: --report: expected F.json, got the option -filetype=obj; "
@@ -95,6 +107,9 @@ def test_a_slip(command: str, tmp_path: Path) -> None:
     (tmp_path / "source.c").write_text("int x;\n")
     (tmp_path / "models").mkdir()
     (tmp_path / "models/model.onnx").touch()
+    (tmp_path / "in.mlir").write_text("module {}\n")
+    (tmp_path / "slip").mkdir()
+    (tmp_path / "slip/policy.toml").write_text("discription = 'small'\n")
     code, told = SLIPS[command]
     assert told in refused(*command.split(), cwd=tmp_path, code=code)
 

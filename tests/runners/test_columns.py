@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import helper, load_model, save_model
 
 from passpilot.cli.aot import main as aot
 from passpilot.features.columns import columns_of, name_columns
@@ -158,6 +158,16 @@ def test_a_mismatch_is_refused(
     file = "m.onnx" if scheme == "onnx" else "m.so"
     with pytest.raises(SpecMismatchError, match=told):
         make_runner(f"{scheme}:{tmp_path}/{file}{options}", find_point("inline"))
+
+
+def test_a_model_of_another_point_is_refused_with_its_point(tmp_path: Path) -> None:
+    path = cheap(tmp_path, ["node_count", "cost_estimate"])
+    made = load_model(path)
+    made.metadata_props.add(key="passpilot/point", value="inline")
+    save_model(made, path)
+    told = "got 'node_count'; the model was made for inline, and 'passpilot features --point=inline'"
+    with pytest.raises(SpecMismatchError, match=told):
+        make_runner(f"onnx:{path}", find_point("evict"))
 
 
 def test_the_same_columns_may_be_given_again(tmp_path: Path) -> None:

@@ -197,6 +197,8 @@ class Corpus:
         """
         path = Path(folder)
         place = str(path / DESCRIPTION)
+        if path.exists() and not path.is_dir():
+            raise InputError(f"{path}: expected the folder of a corpus, got a file")
         description = typed_record(read_json(place), _Description, place)
         override = description.global_command_override or None
         if override == (UNSPECIFIED,):

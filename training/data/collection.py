@@ -20,6 +20,7 @@ from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import Error, InputError, UsageError
 from passpilot.plugin.files import make_folder, write_file
 from passpilot.plugin.load import load_file
+from passpilot.runners.plurals import counted
 from passpilot.training.corpus.layout import Corpus
 from passpilot.training.corpus.partition import PARTS, SplitFile, check_programs, programs_of
 from passpilot.training.data.flips import FlipSettings, gather_flips
@@ -74,12 +75,13 @@ class Collected:
 
     def __repr__(self) -> str:
         decisions = sum(program.decisions for program in self.programs.values())
-        return f"Collected({len(self.programs)} programs, {decisions:,} decisions)"
+        return f"Collected({counted(len(self.programs), 'program')}, {counted(decisions, 'decision')})"
 
     def __str__(self) -> str:
         return "\n".join(
-            f"{part:10} {sum(program.part == part for program in self.programs.values())} programs, "
-            f"{total.modules} modules, {total.decisions:,} decisions, "
+            f"{part:10} "
+            f"{counted(sum(program.part == part for program in self.programs.values()), 'program')}, "
+            f"{counted(total.modules, 'module')}, {counted(total.decisions, 'decision')}, "
             f"{total.changed:,} not the compiler's own"
             for part, total in self.sums().items()
         )
@@ -232,8 +234,13 @@ def corpus_modules(corpus: Corpus, programs: Sequence[str], pipeline: str) -> li
 
 
 def loose_modules(paths: Sequence[str], pipeline: str) -> list[TaughtModule]:
-    """Modules in files; the program of a module is the folder of its file."""
-    modules = [TaughtModule(program_of(path), path, path, pipeline or "default<Oz>") for path in paths]
+    """Modules in files, every file once; the program of a module is the folder of its file."""
+    once: dict[str, str] = {}
+    for path in paths:
+        once.setdefault(os.path.realpath(path), path)
+    modules = [
+        TaughtModule(program_of(path), path, path, pipeline or "default<Oz>") for path in once.values()
+    ]
     return sorted(modules, key=lambda module: module.program)
 
 

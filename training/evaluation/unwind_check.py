@@ -255,7 +255,9 @@ def _reading(path: str, what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        got = str(error) if isinstance(error, InputError) else repr(error)
+        got = (
+            str(error).partition(", got ")[2] or str(error) if isinstance(error, InputError) else repr(error)
+        )
         raise InputError(f"unwind check: {path}: expected {what}, got: {got:.200}") from error
 
 

@@ -14,6 +14,7 @@ from passpilot.plugin.errors import Error, InputError, UsageError
 from passpilot.plugin.files import make_folder, write_file
 from passpilot.plugin.load import load_file
 from passpilot.plugin.version import MAJOR
+from passpilot.runners.plurals import counted
 from passpilot.training.corpus.layout import Corpus
 from passpilot.training.corpus.partition import SplitFile, check_programs, programs_of
 from passpilot.training.data.collection import Steps, chosen_modules
@@ -102,7 +103,7 @@ class NativeSizeTraining:
     accuracy: dict[str, Accuracy] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"NativeSizeTraining({len(self.modules)} modules)"
+        return f"NativeSizeTraining({counted(len(self.modules), 'module')})"
 
     def __str__(self) -> str:
         return "\n".join(f"{part:10} {accuracy_text(accuracy)}" for part, accuracy in self.accuracy.items())

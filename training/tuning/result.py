@@ -14,6 +14,7 @@ from typing import Final
 from passpilot.plugin.failures import utf8
 from passpilot.plugin.files import write_file
 from passpilot.plugin.ir import Function
+from passpilot.runners.plurals import counted
 from passpilot.training.rewards import SIZE_HEADS
 from passpilot.training.tuning.decision_file import CallKey, UnitDecisions, write_decisions
 from passpilot.training.tuning.influence import component_sizes, components
@@ -145,11 +146,14 @@ class TuneResult:
         ratio = self.best / self.start if self.start else 1.0
         decided = sum(len(unit.inline) for unit in self.decisions)
         sizes = ", ".join(
-            f"{SIZE_HEADS[kind]} {after / (before or 1):.3f}" for kind, (before, after) in self.sizes.items()
+            f"{SIZE_HEADS[kind]} {after / (before or 1):.3f}"
+            for kind, (before, after) in self.sizes.items()
+            if not self._change.startswith(f"{SIZE_HEADS[kind]} ")
         )
         return (
             f"{self.name}: {self._change} ({ratio:.3f}){sizes and f'; {sizes}'}; "
-            f"{decided} of {self.calls} calls decided, {self.compiles} compilations in {self.seconds:.0f} s"
+            f"{decided} of {counted(self.calls, 'call')} decided, "
+            f"{counted(self.compiles, 'compilation')} in {self.seconds:.0f} s"
         )
 
 

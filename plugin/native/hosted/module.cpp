@@ -174,7 +174,8 @@ void HostedModule::parse(std::unique_ptr<MemoryBuffer> Buffer,
                           ? "; clang-" PASSPILOT_LLVM_MAJOR_TEXT
                             " -O2 -Xclang -disable-llvm-passes -c -emit-llvm "
                             "makes it of a source"
-                          : ""));
+                      : Kind == ".mlir" ? "; passpilot mlir-opt reads MLIR"
+                                        : ""));
   }
   if (O.StripDebug)
     StripDebugInfo(*M);

@@ -79,8 +79,11 @@ Error UserPasses::at(PassBuilder &PB, const std::string &Point,
     PlacedAt.push_back({Point, Text});
     return P.Register(*this, PB, PlacedAt.back());
   }
-  return createStringError("expected an extension point of LLVM's, got '" +
-                           Point + "'");
+  std::vector<std::string> Names;
+  for (const ExtensionPoint &P : points())
+    Names.push_back(P.Name);
+  return createStringError("expected a point among " + join(Names, ", ") +
+                           ", got '" + Point + "'");
 }
 
 std::vector<std::string>

@@ -152,9 +152,12 @@ bool ModelRunner::concatenate(Port &P, const std::vector<std::string> &Names,
                ? "map=" + P.Name + ": expected names"
                : "input '" + P.Name + "': expected columns of the model") +
           " that the compiler offers, got '" + Name + "'" +
-          (Load.empty() ? "; 'passpilot features' lists them, and "
-                          "--load=FILE.py adds your own"
-                        : Load));
+          (!Load.empty()      ? Load
+           : MadeFor.empty() ? "; 'passpilot features' lists them, and "
+                               "--load=FILE.py adds your own"
+                             : "; the model was made for " + MadeFor +
+                                   ", and 'passpilot features --point=" +
+                                   MadeFor + "' lists what it offers"));
     P.Size += Spec->elements();
     P.Elements.push_back(Spec->elements());
     Inputs.push_back(*Spec);

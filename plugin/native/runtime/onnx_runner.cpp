@@ -169,6 +169,7 @@ bool OnnxRunner::readColumns(std::vector<ModelTensor> &Inputs) {
   for (ModelTensor &T : Inputs)
     T.Columns = split(Read("passpilot/columns/" + T.Name));
   CustomFeatures = Read("passpilot/custom-features");
+  MadeFor = Read("passpilot/point");
   if (Metadata)
     A.call<Api::ReleaseModelMetadata, void>(Metadata);
   return Good;

@@ -23,7 +23,7 @@ std::optional<double> threshold(std::string_view Text) {
   char *End = nullptr;
   const double Value = std::strtod(Copy.c_str(), &End);
   if (Copy.find_first_not_of("0123456789.") != std::string::npos ||
-      End != Copy.c_str() + Copy.size() || Copy.empty())
+      End != Copy.c_str() + Copy.size() || Copy.empty() || Value > 1)
     return std::nullopt;
   return Value;
 }

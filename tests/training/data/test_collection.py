@@ -73,7 +73,7 @@ def test_modules_of_a_corpus_come_once_and_with_their_level(tmp_path: Path) -> N
 
 
 def test_loose_modules_stand_by_their_folders() -> None:
-    found = loose_modules(["/z/b.bc", "/a/c.bc", "/z/a.bc", "/d.bc"], "")
+    found = loose_modules(["/z/b.bc", "/a/c.bc", "/z/a.bc", "/d.bc", "/z/../z/b.bc"], "")
     assert [(each.program, each.name, each.path) for each in found] == [
         ("a", "/a/c.bc", "/a/c.bc"),
         ("program", "/d.bc", "/d.bc"),
@@ -220,8 +220,8 @@ def test_the_function_gathers_and_says_how_far_it_is(modules: list[TaughtModule]
         callbacks=[lambda done, total: steps.append((done, total))],
     )
     assert steps == [(1, 3), (2, 3), (3, 3)]
-    assert repr(found) == "Collected(1 programs, 6 decisions)"
-    assert str(found).startswith("train      1 programs, 3 modules, 6 decisions, ")
+    assert repr(found) == "Collected(1 program, 6 decisions)"
+    assert str(found).startswith("train      1 program, 3 modules, 6 decisions, ")
     assert json.loads((tmp_path / "data" / "data.json").read_text())["teachers"] == ["const:0"]
 
 

@@ -74,7 +74,7 @@ def test_the_command_gathers_logs(program: Path, tmp_path: Path) -> None:
     done = passpilot("train", "data", "a.log", "--part=validation", "-o", "data", cwd=tmp_path)
     assert done.code == 0, done.err
     shards = DecisionShards(tmp_path / "data" / "validation")
-    assert f"validation 1 programs, 1 modules, {len(shards)} decisions" in done.out.decode()
+    assert f"validation 1 program, 1 module, {len(shards)} decisions" in done.out.decode()
     assert not shards.arrays(["inlining_decision"])["inlining_decision"].any()
 
 

@@ -27,7 +27,7 @@ WRONG: Final = {
     "evict=": "-passpilot-evict: expected a value, got none",
     "inline=": "-passpilot-inline: expected a value, got none",
     "advise=inline": "-passpilot-advise: expected POINT=RUNNER, got 'inline'",
-    "at=nowhere=dce": "-passpilot-at=nowhere: expected an extension point of LLVM's, got 'nowhere'",
+    "at=nowhere=dce": "-passpilot-at=nowhere: expected a point among pipeline-start, ",
     "at=vectorizer-end=nobody": "-passpilot-at=vectorizer-end: unknown function pass 'nobody'",
     "on-error=panic": "-passpilot-on-error: expected fail or default, got 'panic'",
     "timeout=soon": "-passpilot-timeout: expected a number above 0, got 'soon'",
