@@ -21,6 +21,8 @@ from passpilot.training.tuning.build import (
     nothing_compiled,
 )
 
+MOST_BYTES: Final = 16_000
+"""What the preloaded library can keep for builds that clear their environment."""
 HELP: Final = """\
 usage: passpilot build [option ...] [argument of clang ...] -- COMMAND ...
 
@@ -49,6 +51,8 @@ def main(argv: Sequence[str]) -> int:
     words = options.words()
     if wrong := next((word for word in words if "\n" in word), ""):
         raise UsageError(f"build: expected options without line breaks, got {wrong!r}")
+    if (size := sum(len(os.fsencode(word)) + 1 for word in words)) > MOST_BYTES:
+        raise UsageError(f"build: expected options of at most {MOST_BYTES:,} bytes, got {size:,}")
     recording = os.path.abspath(options.value("record")) if options.value("record") else ""
     with ended_by_signals(), tempfile.TemporaryDirectory(prefix="passpilot-build-") as names:
         programs = os.path.join(names, "programs")

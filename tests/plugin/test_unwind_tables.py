@@ -376,6 +376,13 @@ def test_other_targets_are_left_alone_with_a_warning(target: str, tmp_path: Path
     assert (done.code, done.err) == (0, "")
 
 
+def test_functions_without_entries_are_no_reason_to_warn(tmp_path: Path) -> None:
+    (tmp_path / "leaf.c").write_text("int leaf(int x) { return x; }\n")
+    flags = ("--unwind=none", "--target=thumbv6m-none-eabi", "-Oz", "-c", "leaf.c")
+    done = command("cc", *flags, cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+
+
 def test_wrong_modes_are_refused(tmp_path: Path) -> None:
     bitcode = compiled(tmp_path, "frames.bc", *language("-Oz", "-emit-llvm"))
     done = command("cc", "--unwind=some", "-c", "frames.cpp", cwd=tmp_path)
@@ -410,7 +417,7 @@ def test_the_command_compares_what_follows_code_without_a_table(tmp_path: Path) 
     done = command("unwind", "check", "full.o", "none.o", "--stops=calls", cwd=tmp_path)
     assert (done.code, done.err) == (1, "")
     *_, counts, sizes = done.out.decode().splitlines()
-    assert " 1 calls and 0 other instructions that can fault: 1 differences" in counts
+    assert " 1 call and 0 other instructions that can fault: 1 difference" in counts
     assert sizes == f"unwind tables: {len(table(tmp_path / 'full.o')):,} bytes in A, 0 in B"
 
 

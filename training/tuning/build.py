@@ -204,14 +204,17 @@ def _is_ours(compiler: str) -> bool:
 
 
 def _names_its_compilers(recording: str) -> bool:
-    """Whether a build calls compilers by paths, or for another target, so that CC might not replace them."""
+    """Whether CC might not replace a build's compilers: they have paths, a target, or flags of CC's own."""
     if not os.path.isdir(recording):
         return False
     with suppress(OSError), open(f"{recording}.programs", encoding="utf-8", errors="replace") as file:
         if any("/" in path and _driver_of(path) for path in file.read().splitlines()):
             return True
-    words = {word for unit in read_recording(recording).units for word in unit.command}
-    return any(word.startswith(("--target=", "-target", "--config=", "--sysroot=")) for word in words)
+    commands = [unit.command for unit in read_recording(recording).units]
+    words = {word for command in commands for word in command}
+    if any(word.startswith(("--target=", "-target", "--config=", "--sysroot=")) for word in words):
+        return True
+    return any(command[1:] and command[1].startswith(("-m", "-std=")) for command in commands)
 
 
 def _driver_of(path: str) -> str:

@@ -112,9 +112,11 @@ private:
       F.removeFnAttr(Attribute::UWTable);
   }
 
-  /// Warns who has set the option; policies set it for all targets.
+  /// Warns who has set the option, if there is an entry that it cannot change;
+  /// policies set it for all targets.
   bool warn(MachineFunction &MF) {
-    if (Wanted.getPosition() && !std::exchange(Warned, true))
+    if (Wanted.getPosition() && MF.getFunction().needsUnwindTableEntry() &&
+        !std::exchange(Warned, true))
       passpilot::warn(
           MF.getFunction().getContext(),
           "unwind tables: expected an ELF target of X86, AArch64, RISC-V or "

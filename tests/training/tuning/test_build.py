@@ -204,6 +204,17 @@ def test_all_doors_say_what_no_longer_matches(tmp_path: Path) -> None:
     assert theirs.code == 0
 
 
+@pytest.mark.parametrize("compiler", ["clang-22 -m64", "clang-22 -std=gnu99"])
+def test_flags_in_the_makefiles_compiler_are_kept(compiler: str, tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text("int main(void) { return 0; }\n")
+    (tmp_path / "Makefile").write_text(f"CC = {compiler}\na: a.c\n\t$(CC) -Oz a.c -o a\n")
+    done = passpilot("tune", "--compiles=1", "-o", "out", "--", "make", "-B", cwd=tmp_path)
+    assert done.code == 0, done.err
+    line = re.search(r"build a with: (.*)\n", done.out.decode())
+    assert line
+    assert line[1] == f"passpilot build --decisions={tmp_path}/out/a.decisions -- make -B"
+
+
 @pytest.mark.soak
 def test_the_guides_commands_make_lua_smaller(corpus: Callable[[str, str], Path], tmp_path: Path) -> None:
     """docs/tuning.md, on the source tree of Lua."""
