@@ -19,7 +19,7 @@ UNDER_THREAD := tests/plugin/native/c tests/plugin/native/stock/test_lld.py test
   tests/plugin/test_lifetime.py -k "not test_cpp and not model_at_each_domain and not programs_ask and not may_be_moved and not cache_with_advice"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build setup-test lint format types pytest lit docs corpus bench bench-check soak soak-tests mutants fuzz policies policies-small sanitize wheel clean
+.PHONY: help demo test build setup-test lint format types pytest lit docs corpus bench bench-check soak soak-tests mutants fuzz policies policies-small release-figures sanitize wheel clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -99,6 +99,11 @@ policies: setup-test ## choose the policies of the package again, on the trainin
 
 policies-small: setup-test ## the same of two programs, into build/policies
 	$(PY) -m tools.policies --small -o build/policies
+
+release-figures: setup-test ## the figures of a release: open the sealed packages of Debian, once, and build and try them; needs root
+	$(PY) -m bench.sweeps.debian build/debian --sealed
+	$(PY) -m bench.pages.reliability
+	$(PY) -m bench.pages.oz
 
 sanitize: ## tests with the core under AddressSanitizer and UBSan, then under ThreadSanitizer
 	@tools/setup.sh sanitize

@@ -17,6 +17,7 @@ from bench.lib.targets import TARGETS, Sizes
 from bench.measure.policies import aims, targets
 from bench.measure.policies.levers import LINKS
 from bench.measure.policies.oz import CODE, PLAIN, POLICY, RECORD, ratios
+from bench.pages.debian import read_rows, sizes
 from bench.pages.dots import dots
 from bench.pages.markdown import table, write_or_check
 from passpilot.training.ladder.ladder import SIZES
@@ -125,6 +126,15 @@ that of code alone.
 
 {by_program(record, "R1")}
 {by_program(record, "R2")}
+## Packages of Debian
+
+`python -m bench.sweeps.debian` builds source packages of Debian by their own rules; nothing was tuned on
+them. The first table has `@oz` against R1 with the same flags, over all programs and libraries that a
+package installs: the mean of the packages, with the smallest, the median and the largest ratio in
+parentheses, for all, by language, and by section of the archive. [Their tests
+pass](reliability.md#packages-of-debian).
+
+{sizes(read_rows())}
 ## Other targets
 
 These are objects of programs in C, with a section for every function and variable, relative to clang's
@@ -151,9 +161,9 @@ side has unwind tables.
 `@oz` has no model for inlining, where [searches of a program](tuning-results.md) find most. What its levers
 are worth one by one is in the policy's card, `policies/oz/card.md`.
 
-`python -m bench.pages.oz` made this page of `oz.json`, `targets.json` and `aims.json` in `bench/results`,
-which `python -m bench.measure.policies.oz`, `python -m bench.measure.policies.targets` and
-`python -m bench.measure.policies.aims` measured.
+`python -m bench.pages.oz` made this page of `oz.json`, `debian.jsonl`, `targets.json` and `aims.json` in
+`bench/results`, which `python -m bench.measure.policies.oz`, `python -m bench.sweeps.debian`,
+`python -m bench.measure.policies.targets` and `python -m bench.measure.policies.aims` measured.
 """
 
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from bench.lib import RESULTS, command, read
+from bench.pages.debian import read_rows, witnesses
 from bench.pages.markdown import table, write_or_check
 
 PAGE: Final = "docs/reliability.md"
@@ -251,6 +252,16 @@ and priorities, and with the policy `@oz`, and runs their own tests. As many tes
 clang-22.
 
 {outside(read("outside.json"))}
+## Packages of Debian
+
+`python -m bench.sweeps.debian FOLDER` builds source packages of Debian by their own rules, which
+`python -m bench.sweeps.debian.choose` has chosen by a rule. Each is recorded as a [corpus](corpus.md), which
+is verified. Its own tests run with clang-22, twice, with random advice about inlining, evictions, priorities
+and the pipeline, and with the policy `@oz`, all at -Oz, with sections that are collected and folded. A test
+that differs between the two runs with clang-22 is flaky; one that passes in both must pass with advice. A
+suite that prints no names or counts is one test.
+
+{witnesses(read_rows())}
 ## LLVM's own runner
 
 `python -m bench.sweeps.differential`: {differential(read("differential.json"))}

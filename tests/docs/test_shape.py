@@ -26,6 +26,7 @@ LONG: Final = {
     "compiler-service.md": "the protocol's guarantees, to look things up",
     "environments.md": "two interfaces of the same episodes",
     "ladder.md": "the table of all levers, and what is lost by them",
+    "oz-results.md": "results by program and by package, made of records",
     "outlining.md": "two points, profiles, and a table of results for each",
     "passes.md": "the reference of passes, options and points",
     "performance.md": "results, with one table for every path",

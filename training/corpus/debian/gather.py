@@ -24,6 +24,8 @@ from passpilot.training.timing.commands import CommandPool
 
 RESULT: Final = "result.json"
 CORPUS: Final = "corpus"
+RECORD: Final = "record"
+PROGRAM: Final = os.path.join(sysconfig.get_path("scripts"), "passpilot")
 _RECORDING: Final = "/build/recording"
 
 
@@ -38,6 +40,8 @@ class GatheredPackage:
     """Programs and shared libraries in it."""
     verified: int = 0
     """Modules that make the machine code of the build."""
+    broken: int = 0
+    """Modules that do not compile, or make other code; the rest has no object of its own in the build."""
     seconds: float = 0.0
     problem: str = ""
     """Why there is no corpus; empty if there is one."""
@@ -61,7 +65,7 @@ class GatheredPackage:
             return self.problem if self.is_ours else f"{self.problem}; clang alone does not build it, either"
         return (
             f"{self.package}: {counted(self.units, 'unit')}, {counted(self.programs, 'linked file')}, "
-            f"{self.verified} make the code of the build, {self.seconds:.0f} s"
+            f"{self.verified} make the code of the build, {self.broken} broken, {self.seconds:.0f} s"
         )
 
 
@@ -107,7 +111,8 @@ def _gathered(package: DebianPackage, level: str) -> GatheredPackage:
     package.remove_layers()
     start = time.monotonic()
     try:
-        found = _recorded(package, level)
+        package.prepare()
+        found = record(package, level)
     except Error as error:
         found = GatheredPackage(package.name, problem=str(error), is_ours=_builds_with_clang(package))
     finally:
@@ -117,16 +122,20 @@ def _gathered(package: DebianPackage, level: str) -> GatheredPackage:
     return result
 
 
-def _recorded(package: DebianPackage, level: str) -> GatheredPackage:
-    package.prepare()
-    program = os.path.join(sysconfig.get_path("scripts"), "passpilot")
-    compiler = Compiler(
-        (program, "cc", f"--record={_RECORDING}"),
-        (program, "c++", f"--record={_RECORDING}"),
-        (level,) if level else (),
-    )
-    build = package.build("record", compiler)
-    script = f"cd /build\n{program} corpus extract --recording={_RECORDING} -o /build/{CORPUS}"
+def advised(*options: str, last: Sequence[str] = ()) -> Compiler:
+    """`passpilot cc` and `passpilot c++` with these options."""
+    return Compiler((PROGRAM, "cc", *options), (PROGRAM, "c++", *options), last)
+
+
+def record(package: DebianPackage, level: str) -> GatheredPackage:
+    """Build a package that is prepared in the layer `RECORD`, and make its corpus.
+
+    Raises:
+        Error: it does not build, or its corpus cannot be read.
+    """
+    compiler = advised(f"--record={_RECORDING}", last=(level,) if level else ())
+    build = package.build(RECORD, compiler)
+    script = f"cd /build\n{PROGRAM} corpus extract --recording={_RECORDING} -o /build/{CORPUS}"
     done = build.step("extract", script)
     done.check(f"{package.name}: {package.log('record-extract')}: expected a corpus", package.deadline)
     folder = package.folder / CORPUS
@@ -137,7 +146,8 @@ def _recorded(package: DebianPackage, level: str) -> GatheredPackage:
     corpus = Corpus.read(str(folder))
     verdicts = list(verify(corpus, 1))
     good = sum(verdict.compared and not verdict.problem for verdict in verdicts)
-    return GatheredPackage(package.name, len(corpus.units), len(corpus.programs), good)
+    broken = sum(bool(verdict.problem) for verdict in verdicts)
+    return GatheredPackage(package.name, len(corpus.units), len(corpus.programs), good, broken)
 
 
 def _not_plain(folder: str, names: Sequence[str]) -> list[str]:

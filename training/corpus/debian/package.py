@@ -25,15 +25,16 @@ COMPILERS: Final = re.compile(r"(?:.+-linux-gnu-)?(cc|c\+\+|gcc|g\+\+|clang|clan
 """The names by which builds call compilers; the chosen one stands in for all but clang-22 itself."""
 
 _PREPARE: Final = """
-apt-get -y -q build-dep --only-source {name}
 cd /build
 setpriv --reuid {user} --regid {user} --init-groups apt-get -q source --only-source {name}
+apt-get -y -q build-dep --only-source {name}
 mv -T "$(find . -mindepth 1 -maxdepth 1 -type d)" source
 """
 
 _BUILD: Final = """
 cd /build/source
 export DEB_BUILD_OPTIONS='noautodbgsym parallel=1 nocheck' DEB_BUILD_PROFILES='nodoc'
+export DEB_CFLAGS_STRIP=-g DEB_CXXFLAGS_STRIP=-g
 debian/rules build-arch
 """
 

@@ -34,6 +34,7 @@ USER: Final = "builder"
 MAKE_DEADLINE: Final = 1800.0
 """Seconds in which the system must be there."""
 
+_PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
 _APART: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
 """In front of a command: its mounts and processes end with it."""
 
@@ -95,10 +96,9 @@ class DebianSystem:
                 made = Path(folder, "root")
                 system._bootstrap(made, suite, mirror, log)
                 made.rename(root)
-        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-        if sys.base_prefix == "/usr" and not (root / "usr/bin" / version).exists():
+        if sys.base_prefix == "/usr" and not (root / "usr/bin" / _PYTHON).exists():
             raise InputError(
-                f"corpus debian: expected {suite} to have {version}, which runs this passpilot; take the "
+                f"corpus debian: expected {suite} to have {_PYTHON}, which runs this passpilot; take the "
                 "suite of this machine, or a Python of your own"
             )
         return system
@@ -111,7 +111,8 @@ class DebianSystem:
             f'chroot "$1" useradd --create-home {USER}',
             f'chroot "$1" install -d -o {USER} -g {USER} /build',
         ]
-        words = ["mmdebstrap", "--variant=buildd", f"--include={','.join(INCLUDED)}"]
+        included = [*INCLUDED, *([f"lib{_PYTHON}"] if sys.base_prefix == "/usr" else [])]
+        words = ["mmdebstrap", "--variant=buildd", f"--include={','.join(included)}"]
         words += ["--skip=cleanup/apt/lists", "--dpkgopt=force-unsafe-io"]
         words += ['--aptopt=Acquire::Check-Valid-Until "false"', '--aptopt=APT::Install-Recommends "false"']
         words += [f"--customize-hook={hook}" for hook in hooks]

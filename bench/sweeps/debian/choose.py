@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Chooses 160 source packages of Debian by a rule, and splits them by family.
+
+usage: python -m bench.sweeps.debian.choose FOLDER
+
+FOLDER is that of `passpilot corpus debian -o FOLDER`, whose system has the index of packages. It writes a
+list of names for every part beside this file, and prints none.
+
+The rule. A candidate is in C or C++: its programs need libc6 or libstdc++6. Its index says that it has
+tests (build dependencies for tests only, a known test library, or autopkgtest). It is built by
+debhelper-compat, with at most ten build dependencies and without another language or a desktop. Its source
+is from 20 kB to 1 MB, so that it builds within 90 seconds. One package of a family is kept: a name without
+`lib`, digits, and what is behind the first hyphen. Families are in the order of their hashes, those first
+whose build needs something for tests. C and C++ take turns, and within a language the sections of the
+archive do. What was chosen is again in the order of hashes: 90 for training, 20 for validation, 20 for
+test. The tail of 30 is sealed: `make release-figures` opens it, once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from bench.lib import command
+
+PARTS: Final = {"train": 90, "validation": 20, "test": 20, "sealed": 30}
+SIZES: Final = range(20_000, 1_000_000)
+MOST_NEEDS: Final = 10
+OTHERS: Final = re.compile(
+    r"\b(python3|ghc|golang|rustc|cargo|openjdk|default-jdk|nodejs|ocaml|perl-xs|libperl|ruby|php|qt|libgtk|"
+    r"libkf5|gnome|kde|gfortran|mono|r-base|erlang|libboost|linux|dh-|x11|libx)"
+)
+"""Build dependencies of other languages and of desktops."""
+TESTED: Final = re.compile(
+    r"<!nocheck>|\b(check|cmocka|libcmocka|cppunit|googletest|libgtest|catch|doctest|libcriterion|libcunit|"
+    r"cunit|dejagnu|expect|bats|valgrind|bc|tcl)\b"
+)
+"""Build dependencies for tests."""
+
+Row = dict[str, str]
+
+
+class Candidate(NamedTuple):
+    """A package that the rule admits."""
+
+    name: str
+    language: str
+    section: str
+    size: int
+    is_tested: bool
+    """Whether its build needs something for tests."""
+
+    @property
+    def family(self) -> str:
+        found = re.match(r"(?:lib)?([a-z+]*)", self.name)
+        return found[1] if found and len(found[1]) > 1 else self.name
+
+    @property
+    def order(self) -> str:
+        return hashlib.sha256(self.family.encode()).hexdigest()
+
+
+def rows(file: Path) -> Iterator[Row]:
+    """The paragraphs of an index; lines that go on are joined."""
+    for text in file.read_text(errors="replace").split("\n\n"):
+        joined = re.sub(r"\n[ \t]+", " ", text)
+        pairs = (line.partition(":") for line in joined.splitlines() if ":" in line)
+        yield {key: value.strip() for key, _, value in pairs}
+
+
+def languages(index: Path) -> dict[str, tuple[str, str]]:
+    """The language and the section of every source package whose programs need the library of C or of C++."""
+    found: dict[str, tuple[str, str]] = {}
+    for row in rows(index):
+        source = (row.get("Source") or row.get("Package", "")).partition(" ")[0]
+        needs = set(re.findall(r"[a-z0-9][a-z0-9+.-]+", row.get("Depends", "") + row.get("Pre-Depends", "")))
+        if "libstdc++6" in needs:
+            found[source] = ("c++", row["Section"])
+        elif "libc6" in needs:
+            found.setdefault(source, ("c", row["Section"]))
+    return found
+
+
+def candidates(lists: Path, suite: str) -> Iterator[Candidate]:
+    """What the rule admits, of the index of a system."""
+    (binary,) = lists.glob(f"*_dists_{suite}_main_binary-amd64_Packages")
+    (source,) = lists.glob(f"*_dists_{suite}_main_source_Sources")
+    spoken = languages(binary)
+    for row in rows(source):
+        needs = ", ".join(row.get(key, "") for key in ("Build-Depends", "Build-Depends-Arch"))
+        size = sum(map(int, re.findall(r"\b[0-9a-f]{32} (\d+) ", row.get("Files", ""))))
+        is_tested = bool(TESTED.search(needs))
+        is_built = "debhelper-compat" in needs and not OTHERS.search(needs)
+        is_small = size in SIZES and needs.count(",") <= MOST_NEEDS
+        is_compiled = "any" in row.get("Architecture", "").split() and row["Package"] in spoken
+        has_tests = is_tested or "autopkgtest" in row.get("Testsuite", "")
+        if is_compiled and has_tests and is_built and is_small:
+            yield Candidate(row["Package"], *spoken[row["Package"]], size, is_tested)
+
+
+def by_section(found: list[Candidate]) -> list[Candidate]:
+    """The same candidates; the sections of the archive take turns."""
+    sections: dict[str, list[Candidate]] = {}
+    for one in found:
+        sections.setdefault(one.section, []).append(one)
+    return [one for turn in zip_longest(*sections.values()) for one in turn if one]
+
+
+def chosen(found: list[Candidate], count: int) -> list[Candidate]:
+    """As many candidates as the list wants, in the order of their hashes."""
+    families = {one.family: one for one in sorted(found, key=lambda one: one.name, reverse=True)}
+    ordered = sorted(families.values(), key=lambda one: one.order)
+    turns = []
+    for language in ("c", "c++"):
+        same = [one for one in ordered if one.language == language]
+        halves = ([one for one in same if one.is_tested is sure] for sure in (True, False))
+        turns.append([one for half in halves for one in by_section(half)])
+    mixed = [one for turn in zip_longest(*turns) for one in turn if one]
+    return sorted(islice(mixed, count), key=lambda one: one.order)
+
+
+@command
+def main(folder: str = ".", *, suite: str = "bookworm") -> None:
+    lists = Path(folder, f".system-{suite}", "var/lib/apt/lists")
+    found = list(candidates(lists, suite))
+    rest = iter(chosen(found, sum(PARTS.values())))
+    for part, count in PARTS.items():
+        ordered = sorted(islice(rest, count), key=lambda one: one.size)
+        names = [f"{one.name}  # {one.language}, {one.section}\n" for one in ordered]
+        head = f"# Written by python -m bench.sweeps.debian.choose, of {suite}: {part}, the smallest first\n"
+        Path(__file__).with_name(f"{part}.txt").write_text(head + "".join(names))
+        print(f"{part}: {len(names)} of {len(found)} candidates")

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`witness`: builds a package in four ways, and compares its tests and the sizes of what it installs."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from bench.sweeps.debian.tests import TestRun, differences, flaky, run_tests
+from passpilot.plugin.errors import Error
+from passpilot.training.corpus.debian.gather import CORPUS, RECORD, advised, record
+from passpilot.training.corpus.debian.package import SOURCE, STOCK, Compiler, DebianBuild, DebianPackage
+from passpilot.training.file_sizes import FileSizes, file_sizes
+
+LEVEL: Final = "-Oz"
+R1: Final = (
+    LEVEL,
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-fuse-ld=lld",
+    "-Wl,--gc-sections,--icf=safe",
+    "-Qunused-arguments",
+)
+"""The reference of docs/evaluation.md; all builds whose tests run have these words."""
+POINTS: Final = (
+    *(f"--{point}=random:7" for point in ("inline", "evict", "priority")),
+    "--at=optimizer-last=advised-pipeline{budget=4}",
+    "--advise=advised-pipeline=random:7",
+)
+ADVISED: Final[Mapping[str, Compiler]] = {
+    "random": advised(*POINTS, last=R1),
+    "@oz": advised("--policy=@oz", last=R1),
+}
+REFERENCE: Final = Compiler(STOCK.c, STOCK.cxx, R1)
+
+INSTALL: Final = """
+cd /build/source
+export DEB_BUILD_OPTIONS='nocheck noautodbgsym parallel=1' DEB_BUILD_PROFILES='nodoc'
+export DEB_CFLAGS_STRIP=-g DEB_CXXFLAGS_STRIP=-g
+fakeroot debian/rules install-arch
+"""
+"""Puts what the packages will contain into their folders; nothing is stripped or packed."""
+
+CACHE: Final = "build/config.cache"
+SITE: Final = "usr/share/config.site"
+"""Where autoconf looks: the build that is recorded probes the compiler, the others take its answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witnessed:
+    """What came of a package; a line of bench/results/debian.jsonl."""
+
+    package: str
+    part: str
+    language: str
+    domain: str
+    is_fetched: bool = True
+    """Whether the mirror had its source, and what its build needs; what it had not is tried again."""
+    units: int = 0
+    programs: int = 0
+    verified: int = 0
+    broken: int = 0
+    suite: str = "none"
+    """With clang-22: passed, failed, or none."""
+    tests: int = 0
+    """How many tests passed with clang-22."""
+    flaky: int = 0
+    """How many of them differ between two runs with clang-22."""
+    differences: dict[str, list[str]] = field(default_factory=dict)
+    """By variant, what passes with clang-22 twice, and not with advice."""
+    sizes: dict[str, dict[str, int]] = field(default_factory=dict)
+    """The sum of all programs and libraries that every build installs, by build."""
+    problem: str = ""
+    """Why something is missing."""
+    is_ours: bool = False
+    """Whether clang-22 alone builds what passpilot does not."""
+    seconds: float = 0.0
+    date: str = ""
+
+
+def installed(build: DebianBuild) -> dict[str, FileSizes]:
+    """The sizes of the programs and libraries that a build installs, by their paths.
+
+    Raises:
+        CompilationError: they cannot be installed.
+    """
+    log = build.package.log(f"{build.variant}-install")
+    done = build.step("install", INSTALL)
+    done.check(f"{build.package.name}: {log}: expected its packages", build.package.deadline)
+    return {name: file_sizes(str(path)) for name, path in _linked(build)}
+
+
+def _linked(build: DebianBuild) -> Iterator[tuple[str, Path]]:
+    control = build.layer / "build/source/debian/control"
+    if not control.exists():  # the build has not written it
+        control = build.package.folder / SOURCE / "build/source/debian/control"
+    for name in re.findall(r"^Package: *(\S+) *$", control.read_text(errors="replace"), re.MULTILINE):
+        folder = build.layer / "build/source/debian" / name
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and not path.is_symlink():
+                with path.open("rb") as file:
+                    head = file.read(18)
+                if head[:4] == b"\x7fELF" and head[16:18] in (b"\2\0", b"\3\0"):
+                    yield f"{name}/{path.relative_to(folder)}", path
+
+
+def summed(builds: Mapping[str, Mapping[str, FileSizes]]) -> dict[str, dict[str, int]]:
+    """The sums of the files that all builds have."""
+    common = set.intersection(*(set(files) for files in builds.values())) if builds else set()
+    if not common:
+        return {}
+    sums = {
+        name: FileSizes(*map(sum, zip(*(files[path] for path in common), strict=True)))
+        for name, files in builds.items()
+    }
+    return {name: sizes._asdict() for name, sizes in sums.items()}
+
+
+def witness(package: DebianPackage, row: Witnessed) -> Witnessed:
+    """Record a package, and build and try it with clang-22, with random advice, and with `@oz`."""
+    package.remove_layers()
+    try:
+        package.prepare()
+    except Error as error:
+        package.remove_layers()
+        return replace(row, is_fetched=False, problem=str(error))
+    try:
+        return _with_tests(package, _with_corpus(package, row))
+    except Error as error:
+        return replace(row, problem=str(error))
+    finally:
+        package.remove_layers(CORPUS)
+
+
+def _with_corpus(package: DebianPackage, row: Witnessed) -> Witnessed:
+    site = package.folder / SOURCE / SITE
+    site.parent.mkdir(parents=True, exist_ok=True)
+    site.write_text(f"cache_file=/{CACHE}\n")
+    try:
+        found = record(package, LEVEL)
+    except Error:
+        site.unlink()
+        shutil.rmtree(package.folder / RECORD, ignore_errors=True)
+        try:
+            found = record(package, LEVEL)
+        except Error as error:
+            package.build(
+                "stock", Compiler(STOCK.c, STOCK.cxx, (LEVEL,))
+            )  # raises where clang does not, either
+            return replace(row, problem=str(error), is_ours=True)
+    cache = package.folder / RECORD / CACHE
+    if site.exists() and cache.exists():
+        shutil.copy(cache, package.folder / SOURCE / CACHE)
+    counts = {name: getattr(found, name) for name in ("units", "programs", "verified", "broken")}
+    return replace(row, **counts)
+
+
+def _with_tests(package: DebianPackage, row: Witnessed) -> Witnessed:
+    if row.is_ours:
+        return row
+    files = {LEVEL: installed(DebianBuild(package, RECORD))}
+    shutil.rmtree(package.folder / RECORD)
+    try:
+        build = package.build("stock", REFERENCE)
+    except Error as error:
+        return replace(row, problem=str(error))
+    stock = run_tests(build)
+    again = run_tests(build, "again") if stock and stock.count else None
+    files["R1"] = installed(build)
+    shutil.rmtree(build.layer)
+    if stock and again:
+        suite = "passed" if stock.is_good and again.is_good else "failed"
+        row = replace(row, suite=suite, tests=min(stock.count, again.count), flaky=flaky(stock, again))
+    for name, compiler in ADVISED.items():
+        row = _advised(package, row, name, compiler, (stock, again), files)
+    return replace(row, sizes=summed(files))
+
+
+def _advised(
+    package: DebianPackage,
+    row: Witnessed,
+    name: str,
+    compiler: Compiler,
+    runs: tuple[TestRun | None, TestRun | None],
+    files: dict[str, dict[str, FileSizes]],
+) -> Witnessed:
+    stock, again = runs
+    if name == "random" and not again:
+        return row  # nothing would run what it builds
+    variant = name.removeprefix("@")
+    try:
+        build = package.build(variant, compiler)
+    except Error as error:
+        return replace(
+            row, problem=str(error), is_ours=True, differences={**row.differences, name: [str(error)]}
+        )
+    if stock and again:
+        ours = run_tests(build)
+        assert ours, "the same rules run the same tests"
+        if found := differences(stock, again, ours):
+            row = replace(row, differences={**row.differences, name: found})
+    if name != "random":
+        files[name] = installed(build)
+    shutil.rmtree(build.layer)
+    return row
+
+
+def line(row: Witnessed) -> dict[str, object]:
+    """A row with the day on which it was made."""
+    return asdict(replace(row, date=datetime.datetime.now(datetime.UTC).date().isoformat()))

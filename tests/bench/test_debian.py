@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Debian's packages as witnesses: the rule that chooses them, what their tests say, and the sealed part."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.lib import records
+from bench.pages import debian as page
+from bench.sweeps.debian import choose
+from bench.sweeps.debian.__main__ import chosen, listed, open_sealed
+from bench.sweeps.debian.tests import PLANNED, TestRun, differences, flaky
+from bench.sweeps.debian.witness import Witnessed, line, summed, witness
+from passpilot.training.corpus.debian.package import DebianPackage
+from passpilot.training.corpus.debian.system import DebianSystem
+from passpilot.training.file_sizes import FileSizes
+
+ROOT = Path(__file__).parents[2]
+OPEN = ("train", "validation", "test")
+
+
+@pytest.mark.parametrize(
+    ("output", "count"),
+    [
+        (b"PASS: a.test\nPASS: b\nFAIL: c\n# PASS:  2\n# FAIL:  1\n", 2),
+        (b"1..3\nok 1 - reads\nnot ok 2 - writes\nok 3\n", 2),
+        (b"1/2 Test #1: reads ........   Passed    0.01 sec\n2/2 Test #2: b ....***Failed  0.2 sec\n", 1),
+        (b"100% tests passed, 0 tests failed out of 7\n", 7),
+        (b" 1/2 fuzz OK              0.31s\n 2/2 loop FAIL  0.1s\nOk:  1\n", 1),
+        (b"[ RUN      ] A.b\n[       OK ] A.b (3 ms)\n[  PASSED  ] 1 test.\n", 1),
+        (b"All tests successful.\nFiles=3, Tests=41,  1 wallclock secs\n", 41),
+        (b"100%: Checks: 9, Failures: 0, Errors: 0\n", 9),
+        (b"\t\t=== gcc Summary ===\n# of expected passes\t\t12\n", 12),
+        (b"test cases: 5 | 5 passed\n", 5),
+        (b"make[1]: Entering directory '/x'\n./run\nall is well\n", 1),
+        (
+            b"dh_auto_test\n\tmake -j1 test\nmake[1]: Nothing to be done for 'test'.\n[ 50%] Built a\n",
+            0,
+        ),
+        (b"", 0),
+    ],
+)
+def test_what_test_runners_print_is_counted(output: bytes, count: int) -> None:
+    assert TestRun.read(output, is_good=True).count == count
+
+
+def test_the_time_of_a_test_is_no_difference() -> None:
+    first, second = (
+        TestRun.read(b" 1/1 fuzz OK      %bs\n[       OK ] A.b (%b ms)\n" % (time, time), is_good=True)
+        for time in (b"0.31", b"12")
+    )
+    assert first == second
+    assert first.passed.total() == 2
+
+
+def test_what_passes_twice_must_pass_with_advice() -> None:
+    both = TestRun.read(b"ok 1 - a\nok 2 - b\nok 3 - c\n", is_good=True)
+    fewer = TestRun.read(b"ok 1 - a\nok 3 - c\n", is_good=True)
+    failed = TestRun.read(b"ok 1 - a\nnot ok 2 - b\nok 3 - c\n", is_good=False)
+    assert (differences(both, both, both), flaky(both, both)) == ([], 0)
+    assert differences(both, both, fewer) == ["ok 2 - b"]
+    assert differences(both, both, failed) == ["ok 2 - b", "the suite fails"]
+    assert (differences(both, failed, fewer), flaky(both, failed)) == ([], 1), "b is flaky"
+    five, four = (TestRun.read(b"Ran %d tests in 1 s\n" % count, is_good=True) for count in (5, 4))
+    assert differences(five, five, four) == ["4 tests pass instead of 5"]
+    assert flaky(five, four) == 1
+
+
+@pytest.mark.parametrize(
+    ("output", "command"),
+    [
+        (b'dh: command-omitted: The call to "dh_auto_test -a -O--x" was omitted\n', b"dh_auto_test -a -O--x"),
+        (
+            b"   dh_auto_build -a\n   debian/rules override_dh_auto_test\n",
+            b"debian/rules override_dh_auto_test",
+        ),
+    ],
+)
+def test_the_command_of_the_tests_is_what_dh_would_run(output: bytes, command: bytes) -> None:
+    found = PLANNED.search(output)
+    assert found
+    assert (found[1] or found[2]) == command
+
+
+BINARIES = """\
+Package: libfoo1
+Source: foo (1.2)
+Depends: libc6 (>= 2.36), libstdc++6 (>= 12)
+Section: libs
+
+Package: foo-tools
+Source: foo
+Depends: libc6
+Section: utils
+
+Package: bar
+Depends: libc6 (>= 2.36)
+Section: net
+
+Package: snake
+Depends: python3
+Section: python
+"""
+SOURCES = """\
+Package: {0}
+Architecture: any
+Build-Depends: debhelper-compat (= 13){1}
+Files:
+ {2} 1000 x.dsc
+ {2} {3} x.orig.tar.gz
+Testsuite: {4}
+"""
+
+
+def test_the_rule_reads_the_index_of_an_archive(tmp_path: Path) -> None:
+    rows = [
+        ("foo", ", check <!nocheck>", "0" * 32, 30_000, ""),
+        ("bar", "", "1" * 32, 50_000, "autopkgtest"),
+        ("bar2", "", "2" * 32, 50_000, "autopkgtest"),  # makes no programs
+        ("snake", "", "3" * 32, 50_000, "autopkgtest"),
+    ]
+    (tmp_path / "x_dists_s_main_binary-amd64_Packages").write_text(BINARIES)
+    sources = tmp_path / "x_dists_s_main_source_Sources"
+    sources.write_text("\n".join(SOURCES.format(*row) for row in rows))
+    found = list(choose.candidates(tmp_path, "s"))
+    foo, bar = (("foo", "c++", "libs", 31_000, True), ("bar", "c", "net", 51_000, False))
+    assert [tuple(one) for one in found] == [foo, bar]
+    for name, needs, size, suite in (
+        ("foo", ", ghc, check", 30_000, ""),
+        ("foo", "", 30_000, ""),
+        ("foo", ", check", 2_000_000, ""),
+    ):
+        sources.write_text(SOURCES.format(name, needs, "0" * 32, size, suite))
+        assert not list(choose.candidates(tmp_path, "s")), (needs, size)
+
+
+def test_a_family_has_one_package_and_languages_take_turns() -> None:
+    names = ["libfoo", "foo-data", "bar2", "bar3", *(f"{letter}zz" for letter in "cdefgh")]
+    found = [
+        choose.Candidate(name, "c++" if number % 2 else "c", f"s{number % 3}", 1, number > 7)
+        for number, name in enumerate(names)
+    ]
+    picked = choose.chosen(found, 6)
+    assert len({one.family for one in picked}) == len(picked) == 6
+    assert sum(one.language == "c" for one in picked) == 3
+    assert {"gzz", "hzz"} <= {one.name for one in picked}, "what needs something for tests comes first"
+    assert picked == sorted(picked, key=lambda one: one.order)
+    assert choose.chosen(found[::-1], 6) == picked, "the order of the index does not matter"
+
+
+def test_the_lists_are_what_the_rule_says() -> None:
+    rows = [row for part in OPEN for row in listed(part)]
+    assert [sum(row.part == part for row in rows) for part in OPEN] == [choose.PARTS[part] for part in OPEN]
+    families = {choose.Candidate(row.package, "", "", 0, True).family for row in rows}
+    assert len(families) == len(rows), "no family is in two parts"
+    orders = [choose.Candidate(row.package, "", "", 0, True).order for row in rows]
+    first, last = orders[:90], orders[90:110]
+    assert max(first) < min(last), "parts follow the order of hashes"
+    assert 0.35 < sum(row.language == "c++" for row in rows) / len(rows) < 0.6
+    assert len({row.domain for row in rows}) > 12
+    named = chosen((rows[-1].package, rows[0].package), "")
+    assert [row.package for row in named] == [rows[0].package, rows[-1].package]
+
+
+def test_the_sealed_part_is_opened_for_one_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = [sys.executable, "-m", "bench.sweeps.debian", str(tmp_path), "--part=sealed"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=60)
+    assert (done.returncode, "opened by `make release-figures`" in done.stderr) == (1, True)
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    assert open_sealed() == "sealed"
+    opened = json.loads((tmp_path / "sealed.json").read_text())
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", opened["opened"])
+    assert open_sealed() == "sealed", "a sweep that was ended goes on"
+    assert json.loads((tmp_path / "sealed.json").read_text()) == opened
+    (tmp_path / "sealed.json").write_text(json.dumps(opened | {"release": "0.0.1"}))
+    with pytest.raises(SystemExit, match=r"were opened for 0\.0\.1: a release needs others"):
+        open_sealed()
+
+
+def test_sizes_are_those_of_what_all_builds_install() -> None:
+    small, large = FileSizes(1, 2, 3, 4), FileSizes(10, 20, 30, 40)
+    sums = summed({"-Oz": {"a": large, "b": large, "c": large}, "R1": {"a": small, "b": small}})
+    assert sums == {"-Oz": large._asdict() | {"allocated": 20, "text": 40, "stripped": 60, "xz": 80}} | {
+        "R1": {"allocated": 2, "text": 4, "stripped": 6, "xz": 8}
+    }
+    assert not summed({"-Oz": {"a": large}, "R1": {}})
+
+
+def test_the_pages_show_what_differs_and_what_grows() -> None:
+    sides = {
+        name: FileSizes(*sizes)._asdict() for name, sizes in {"-Oz": (120,) * 4, "R1": (100,) * 4}.items()
+    }
+    good = Witnessed("a", "train", "c", "net", units=3, tests=7, suite="passed")
+    good_row = line(good) | {"sizes": sides | {"@oz": FileSizes(90, 95, 90, 91)._asdict()}}
+    bad = line(
+        Witnessed("b", "train", "c++", "libs", units=1, tests=1, suite="passed", differences={"@oz": ["t"]})
+    )
+    bad |= {"sizes": sides | {"@oz": FileSizes(101, 100, 100, 100)._asdict()}}
+    rows = [good_row, bad, line(Witnessed("c", "train", "c", "net", problem="c: expected it to build"))]
+    rows.append(line(Witnessed("d", "train", "c", "net", is_fetched=False)))
+    text = page.witnesses(rows)
+    assert "| all | 2 | 4 | 0 | 0 | 2 | 8 | 0 | 1 |" in text
+    assert "1 more packages do not\nbuild with clang-22, and of 1 the mirror" in text
+    assert "| b | libs | passed | 1 | 0 | @oz: 1 |" in text
+    shown = page.sizes(rows)
+    assert "`@oz` makes these larger: b." in shown
+    assert "| a | net | 100 | 0.833 | 0.833 | 0.833 | 0.833 | 0.900 | 0.950 | 0.900 | 0.910 |" in shown
+
+
+@pytest.mark.soak  # needs root and a Debian system of 1.2 GB, and builds a package four times
+def test_a_package_is_a_witness(tmp_path: Path) -> None:
+    mirror = "http://deb.debian.org/debian"
+    system = DebianSystem.made(tmp_path / "system", "bookworm", mirror, tmp_path / "system.log")
+    package = DebianPackage("hello", system, tmp_path / "hello", 600.0)
+    found = witness(package, Witnessed("hello", "train", "c", "devel"))
+    assert (found.problem, found.differences, found.broken) == ("", {}, 0)
+    assert found.units == found.verified > 10
+    assert (found.suite, found.tests > 3, found.flaky) == ("passed", True, 0)
+    assert found.sizes["@oz"]["allocated"] < found.sizes["R1"]["allocated"] < found.sizes["-Oz"]["allocated"]
