@@ -108,7 +108,7 @@ def make_parser() -> Parser:
     parser.shared("lto", "compile all sides with -flto")
     add("no-runs", action="store_true", help="run no program")
     add("no-logs", action="store_true", help="do not count decisions, which compiles policies twice")
-    add("no-cache", action="store_true", help="compile baselines, even if their objects are in the cache")
+    parser.shared("no-cache", "objects of baselines")
     parser.traceback_option()
     return parser
 

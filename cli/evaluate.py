@@ -19,10 +19,10 @@ from passpilot.plugin.numbers import whole_number
 from passpilot.runners.policy.bundle import find_bundle
 from passpilot.training.corpus.layout import Corpus
 from passpilot.training.evaluation.competitors import BASELINES, Competitor, CompileWay, baseline, check_names
-from passpilot.training.evaluation.compile_cache import CompileCache
 from passpilot.training.evaluation.evaluate import Evaluation
 from passpilot.training.evaluation.program import EvaluationPlan
 from passpilot.training.evaluation.results import EvaluationResult, ProgramResult
+from passpilot.training.studies.compile_cache import CompileCache
 from passpilot.training.timing.instructions import check_counter
 
 FILES: Final = ("PASSPILOT_DECISIONS", "PASSPILOT_PROFILE")

@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "serve-compiler": ("passpilot.cli.serve_compiler:main", "let agents learn from compilations"),
     "corpus": ("passpilot.cli.corpus:main", "gather modules of real programs to tune and learn on"),
     "tune": ("passpilot.cli.tune:main", "search the decisions that make a program smallest"),
+    "study": ("passpilot.cli.study:main", "show the trials that searches have kept, or merge them"),
     "train": ("passpilot.cli.train:main", "train a policy, from decisions to an ONNX model"),
     "eval": ("passpilot.cli.eval:main", "measure policies on the programs of a corpus"),
     "compare": ("passpilot.cli.compare:main", "compile modules with several runners and compare the results"),
@@ -46,6 +47,7 @@ COMMANDS: Final = {
     "policies": ("passpilot.cli.policies:main", "list the installed policies"),
     "features": ("passpilot.cli.features:main", "list what a model can see"),
     "plugin-path": ("passpilot.cli.plugin_path:main", "print the path of the plugin for stock compilers"),
+    "cache": ("passpilot.cli.cache:main", "show or clear the cache of compilations"),
     "doctor": ("passpilot.cli.doctor:main", "show which compilers are used, and test what they can do"),
 }
 

@@ -41,6 +41,8 @@ SHARED: Final[Mapping[str, SharedOption]] = {
     "html": SharedOption("FILE", "write the result as a page"),
     "result": SharedOption("FILE", "write the result as JSON"),
     "resume": SharedOption("", "go on where an earlier call has ended"),
+    "study": SharedOption("FILE", "keep all trials in a study, which passpilot study shows and merges"),
+    "no-cache": SharedOption("", "compile again what the cache of compilations has"),
     "force": SharedOption("", "replace an output that exists"),
     "jobs": SharedOption("N", "how many processes or threads run at once (as many as processors)", "j"),
     "budget": SharedOption("SECONDS", "how long to search"),

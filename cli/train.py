@@ -155,6 +155,9 @@ def make_parser() -> Parser:
         if name in ("data", "native-size", "evolve"):
             command.shared("engine", choices=("local", "ray"), default="local")
             command.shared("address", default="")
+        if name == "evolve":
+            command.shared("study", default="")
+            command.shared("no-cache", "and keep nothing there")
         command.shared("force")
         command.shared("load")
         if name not in ("ppo", "dqn"):

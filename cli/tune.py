@@ -46,13 +46,16 @@ examples:
 
   passpilot tune --reward='run: {} bench.lua' --unseen='{} other.lua' -o fast -- make CFLAGS=-O2
 
+  passpilot tune lua.bc --study=lua.study -o lua.decisions
+
   passpilot tune matmul.mlir -o matmul.decisions
 
 The size of a module is that of the object file that llc -O2 makes; the size of a program is that of the
 executable that lld makes with --gc-sections --icf=safe: the bytes that are loaded, unless --reward names
 another size. Every compilation runs in a process of its own. Ctrl-C ends the search and keeps the best
-decisions; after a crash the same command goes on where it ended. A search that has ended starts anew: give
-its decision file to --update to start from it. All other options are LLVM's own."""
+decisions; after a crash the same command goes on where it ended, with what the cache of compilations has
+(see passpilot cache). --study keeps all trials; --update starts from the best ones. All other options are
+LLVM's own."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -119,17 +122,16 @@ def _searched(options: Mapping[str, Any]) -> TuneResult:
     output, build = options["output"], options["build"]
     studies: list[Study] = []
 
-    def show(study: Study, trial: Trial) -> None:
+    def show(study: Study, _trial: Trial) -> None:
         studies[:] = [study]
-        if not trial.number and study.engine.kept:
-            count, folder = study.engine.kept, study.engine.folder
-            _say(f"{study.name}: going on with {counted(count, 'compilation')} in {folder}")
 
     def finish(result: TuneResult) -> None:
         _say(str(result))
         if result.runs:
             _say(f"{result.name}: {result.runs}")
         _say(summary(result))
+        if found := studies[-1].engine.found:
+            _say(f"{result.name}: {found} of {counted(result.compiles, 'compilation')} were in the cache")
         if build:
             path = os.path.abspath(f"{output}/{result.name}.decisions")
             flags = [*["-flto", *result.link] * bool(options["lto"]), f"--decisions={path}"]
@@ -157,6 +159,7 @@ def _climb(options: dict[str, Any], extra: Mapping[str, Any]) -> None:
         "at_most",
         "unseen",
         "update",
+        "study",
         "function",
         "options",
         "result",
@@ -167,7 +170,8 @@ def _climb(options: dict[str, Any], extra: Mapping[str, Any]) -> None:
         raise UsageError(f"tune: --ladder: expected a build or a corpus, and no {got}")
     shared = ("reward", "jobs")
     ours = {name: options[name] for name in ("corpus", "build", "program", "root", "output", *shared)}
-    search = {name: options[name] for name in ("search", "compiles", "seconds", "seed", "engine", "address")}
+    searching = ("search", "compiles", "seconds", "seed", "engine", "address", "no_cache")
+    search = {name: options[name] for name in searching}
     search |= {name: options[name] for name in shared}
     if options["search"] == LEVERS:  # the ladder has the options of code generation
         search["search"] = [lever for lever in LEVERS if lever != "options"]
@@ -230,13 +234,21 @@ def make_parser() -> Parser:
     parser.shared("jobs", type=count, default=0)
     parser.shared("engine", choices=("local", "ray"), default="local")
     parser.shared("address", default="")
-    add("update", default="", metavar="FILE", help="start from this decision file; search what has changed")
+    _add_kept(parser)
     order = "of the order in which decisions are tried (0)"
     parser.shared("seed", order, type=count_of("0 or more"), default=0)
     with parser.group("ladder"):
         ladder_options(parser)
     parser.traceback_option()
     return parser
+
+
+def _add_kept(parser: Parser) -> None:
+    """The options about earlier searches."""
+    update = "start from this decision file, and search what has changed; or from the best trial of a study"
+    parser.option("update", default="", metavar="FILE", help=update)
+    parser.shared("study", default="")
+    parser.shared("no-cache", "and keep nothing there")
 
 
 def _parsed(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:

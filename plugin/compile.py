@@ -128,10 +128,21 @@ def llvm_options(arguments: Sequence[str], *, forget: Sequence[str] = ()) -> Non
     _core.parse_options(list(arguments), list(forget))
     _SET.difference_update(map(_name, forget))
     _SET.update(map(_name, arguments))
+    call = tuple(arguments), tuple(forget)
+    _CALLS.pop(call, None)  # as the last one: a call resets the options that it names
+    _CALLS[call] = None
 
 
 _SET: Final[set[str]] = set()
 """The names of the options that `llvm_options` has set."""
+
+_CALLS: Final[dict[tuple[tuple[str, ...], tuple[str, ...]], None]] = {}
+"""The arguments of `llvm_options`, by their last call."""
+
+
+def options_set() -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The arguments of the calls of `llvm_options` that made LLVM's options what they are."""
+    return list(_CALLS)
 
 
 def unset_options(options: Iterable[str], arguments: Iterable[str] = ()) -> list[str]:

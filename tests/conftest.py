@@ -24,6 +24,8 @@ signal.pthread_sigmask(signal.SIG_SETMASK, ())
 # Numba compiles for the machine that it runs on, and which decisions there are depends on its registers.
 os.environ.update(NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="")
 
+os.environ["PASSPILOT_CACHE"] = ""  # of compilations: no test finds what another one has compiled
+
 # A random example may take long on a machine with other work, and is the same in each run.
 settings.register_profile(
     "anywhere", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]

@@ -28,7 +28,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def small(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The corpus, for one test to change."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(made.parent / "cache"))
+    monkeypatch.setenv("PASSPILOT_CACHE", str(made.parent / "cache"))
     return Path(shutil.copytree(made, tmp_path / "corpus"))
 
 

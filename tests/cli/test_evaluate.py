@@ -143,7 +143,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_function_measures_what_the_command_measures(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PASSPILOT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PASSPILOT_INLINE", "const:1")  # a policy is what its text says
     steps, finished = list[tuple[int, int]](), list[str]()
     rows = passpilot.evaluate(
@@ -181,7 +181,7 @@ def test_the_function_measures_what_the_command_measures(
 
 
 def test_a_result_is_resumed(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PASSPILOT_CACHE", str(tmp_path / "cache"))
     output = str(tmp_path / "r.json")
     keywords: dict[str, Any] = {"baselines": ["-Oz"], "no_runs": True, "no_logs": True, "output": output}
     passpilot.evaluate(small, **keywords)

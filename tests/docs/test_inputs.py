@@ -25,7 +25,7 @@ FUZZED: Final = {
     "shards": "shard",
     "results": "evaluation|costs|report of an evaluation|report of a search|report of a ladder|"
     "report of costs|report of decisions|sizes of an earlier build",
-    "caches": "kept by a search|kept by an evaluation",
+    "studies": "kept by a search|cache of compilations|study",
     "decision logs": "log|log show|replay|vocabulary",
     "answers": "welcome|json|protobuf|bitstream|MLGO header|MLGO context",
     "questions": "hello|gRPC hello",

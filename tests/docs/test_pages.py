@@ -24,6 +24,7 @@ FAST: Final = {
     "from-mlgo.md": 0,
     "rust.md": 0,
     "size-in-ci.md": 0,
+    "studies.md": 0,
     "vectorization.md": 4,
     "distribution.md": 3,
     "outlining.md": 6,

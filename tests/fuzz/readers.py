@@ -12,7 +12,6 @@ import io
 import json
 import os
 import resource
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -52,7 +51,6 @@ from passpilot.training.corpus.recorded.from_recording import draft_recording
 from passpilot.training.corpus.recorded.response_files import gnu_words, windows_words
 from passpilot.training.data.shards import DecisionShards
 from passpilot.training.episode import CompilerClient
-from passpilot.training.evaluation.compile_cache import CompileCache
 from passpilot.training.evaluation.results import EvaluationResult
 from passpilot.training.evaluation.tables import markdown, table_text
 from passpilot.training.evaluation.unwind_check import _ElfTable
@@ -65,9 +63,8 @@ from passpilot.training.learning.toml_settings import read_settings
 from passpilot.training.report.inputs import Report
 from passpilot.training.rewards import code_bytes, function_symbols
 from passpilot.training.tuning.decision_file import read_decisions
-from passpilot.training.tuning.engine import _read as read_kept
-from passpilot.training.tuning.unit import Unit, UnitChoice
 from tests.features.log.log_writer import inline_log
+from tests.fuzz.studies import STUDIES
 from tests.training.learning.examples import arranged
 
 MODELS: Final = Path(__file__).parents[1] / "runners" / "models"
@@ -297,8 +294,6 @@ COSTS: Final = {
     "triple": "t",
     "functions": [{"name": "f", "default": {"cost": 2, "counts": {}}, "advised": {"cost": 1, "counts": {}}}],
 }
-KEPT: Final = {"asked": [["a", "b", 1, True, False, 2]], "inline": [["a", "b", 1, True]],
-               "seconds": 1.5, "parts": {}}  # fmt: skip
 
 
 def placed(name: str, read: Callable[[str], object]) -> Reader:
@@ -348,20 +343,6 @@ def policy_record(data: bytes, _: Path) -> None:
 def checkpoint(data: bytes, folder: Path) -> None:
     """Reads a checkpoint."""
     Checkpoint.read(written(data, folder, "c"), "key")
-
-
-def kept(data: bytes, folder: Path) -> None:
-    """Reads what a search has kept."""
-    if read_kept(written(data, folder, "k"), Unit.unpacked, UnitChoice()) is None:
-        raise InputError("none")
-
-
-def cached(data: bytes, folder: Path) -> None:
-    """Reads the cache of an evaluation."""
-    (folder / "ke").mkdir(exist_ok=True)
-    written(data, folder / "ke", "key.o")
-    if CompileCache(str(folder)).find("key") is None:
-        raise InputError("none")
 
 
 def in_compilers(path: str) -> None:
@@ -421,12 +402,6 @@ def reported(data: bytes, folder: Path) -> None:
     report.to_html()
 
 
-def packed(value: object, behind: bytes = b"") -> bytes:
-    """A file of a search's cache."""
-    text = json.dumps(value).encode()
-    return zlib.compress(len(text).to_bytes(8, "little") + text + behind, 1)
-
-
 READERS: Final[dict[str, tuple[bytes, Reader]]] = {
     "log": (LOG, read_whole_log),
     "log show": (LOG, show_log),
@@ -480,8 +455,7 @@ READERS: Final[dict[str, tuple[bytes, Reader]]] = {
     "report of costs": (json.dumps(COSTS).encode(), reported),
     "report of decisions": (DECISIONS, reported),
     "costs": (json.dumps(COSTS).encode(), placed("r.json", read_report)),
-    "kept by a search": (packed(KEPT, b"object"), kept),
-    "kept by an evaluation": (b'{"seconds": 1.5}\nobject', cached),
+    **STUDIES,
     "model": ((MODELS / "actor-13.onnx").read_bytes(), placed("m.onnx", load_model)),
 }
 """The readers: a seed, which they take, and the function."""

@@ -47,8 +47,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_there_are_twelve() -> None:
-    assert len(TASKS) == 12
+def test_there_are_thirteen() -> None:
+    assert len(TASKS) == 13
 
 
 @pytest.mark.soak

@@ -21,6 +21,7 @@ from passpilot.training.data.collection import loose_modules
 from passpilot.training.data.gather import Taught, Teaching, gather
 from passpilot.training.environments.compiler_env import CompilerEnv
 from passpilot.training.machines.local import Machines
+from passpilot.training.studies.compile_cache import CompileCache
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, UnitChoice
 from tests.command import GENEROUS, PASSPILOT, passpilot, run, started
@@ -114,7 +115,7 @@ def test_a_full_disk_costs_what_was_to_be_kept(times: int, tmp_path: Path) -> No
     kept = tmp_path / "kept"
     for _ in range(times):
         kept.symlink_to("/dev/full")  # nothing can be written below it
-        made = Engine(whole, Machines(2), folder=str(kept)).compile([(0, LLVMS_OWN)])
+        made = Engine(whole, Machines(2), cache=CompileCache(str(kept))).compile([(0, LLVMS_OWN)])
         assert codes(made) == expected
         kept.unlink()
 

@@ -23,6 +23,9 @@ from passpilot.training.learning.settings import NetworkSettings
 from passpilot.training.learning.toml_settings import settings_from
 from passpilot.training.learning.training import Arrays, RunOptions, TrainedModel
 from passpilot.training.machines.local import Machines, machines
+from passpilot.training.studies.compile_cache import CompileCache
+from passpilot.training.studies.evolved import EvolvedTrials
+from passpilot.training.studies.study_file import StudyFile
 
 
 def evolve(
@@ -34,6 +37,8 @@ def evolve(
     address: str = "",
     jobs: int = 0,
     load: Sequence[str] = (),
+    study: str = "",
+    no_cache: bool = False,
     callbacks: Sequence[Callable[[EvolutionRun, Mapping[str, float]], object]] = (),
     command: str = "",
 ) -> TrainedModel:
@@ -47,6 +52,8 @@ def evolve(
         address: that of the cluster.
         jobs: compilations at once; 0 for as many as there are processors.
         load: Python files to run first, which register features and passes.
+        study: a file that keeps the networks that were tried on all modules, and what they are worth.
+        no_cache: compile all again, and keep nothing in the user's cache of compilations.
         callbacks: functions that are called with the training and every new row of the curve.
         command: what the card says was called.
 
@@ -57,9 +64,22 @@ def evolve(
         load_file(file)
     found, base = settings_from(settings, EvolveSettings)
     with machines(engine, address, jobs, load) as where:
-        return EvolutionRun(
-            found, base, output, machines=where, callbacks=callbacks, resume=resume, command=command
-        ).run()
+        cache = CompileCache("") if no_cache else CompileCache.of_user()
+        training = EvolutionRun(
+            found,
+            base,
+            output,
+            machines=where,
+            cache=cache,
+            callbacks=callbacks,
+            resume=resume,
+            command=command,
+        )
+        if study:
+            training.keep_trials(StudyFile(study))
+        trained = training.run()
+        cache.prune()
+        return trained
 
 
 class EvolutionRun(RewardTraining):
@@ -73,11 +93,13 @@ class EvolutionRun(RewardTraining):
         folder: str,
         *,
         machines: Machines | None = None,
+        cache: CompileCache | None = None,
         **run: Unpack[RunOptions],
     ) -> None:
         self._evolution = settings
         where = machines or Machines()
-        super().__init__(settings.method, settings, settings.iterations, base, folder, machines=where, **run)
+        total = settings.iterations
+        super().__init__(settings.method, settings, total, base, folder, machines=where, cache=cache, **run)
         self.start: dict[str, float] = {}
         """The rewards of the network that evolution began with, by part."""
         first = self._network.network.vector().astype(np.float64)
@@ -95,6 +117,10 @@ class EvolutionRun(RewardTraining):
         learner = NetworkLearner(settings, first, seed, self._examples, None, scaling)
         learner.advance(settings.rounds)
         return DecisionNetwork(arrangement, learner.statistics, learner.network, scaling)
+
+    def keep_trials(self, file: StudyFile) -> None:
+        """Keep the networks that are tried on all modules in a study file."""
+        self._kept_trials = EvolvedTrials(file, self._evolution, self._modules_digest(), self._key()[:16])
 
     def _candidate(self, weights: NDArray[np.floating]) -> DecisionNetwork:
         network = self._network.network.copy()

@@ -25,7 +25,7 @@ class RewardSettings:
     hidden: tuple[int, ...] = field(default=(), metadata={"low": 1, "high": 4096, "most": 16})
     """The widths of the hidden layers; none for a linear model."""
     start: str = ""
-    """The folder of a network to begin with."""
+    """The folder of a network to begin with, or a study, whose best one it is."""
     checkpoint: int = field(default=5, metadata={"low": 1, "high": 100_000})
     """Iterations or rollouts between two looks at all modules."""
     seed: int = field(default=0, metadata={"low": 0, "high": (1 << 31) - 1})

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.failures import utf8
+from passpilot.plugin.files import write_file
 from passpilot.training.by_reward.settings import RewardSettings
 from passpilot.training.by_reward.trials import TrialModule, Trials
 from passpilot.training.data.collection import collect, loose_modules
@@ -23,11 +24,14 @@ from passpilot.training.data.gather import Teaching
 from passpilot.training.data.matrix import Arrangement, Examples
 from passpilot.training.data.shards import DecisionShards
 from passpilot.training.learning.card import reward_card
-from passpilot.training.learning.decision_network import DecisionNetwork
+from passpilot.training.learning.decision_network import WEIGHTS, DecisionNetwork
 from passpilot.training.learning.network import RatingNetwork
 from passpilot.training.learning.toml_settings import toml_text
 from passpilot.training.learning.training import Arrays, RunOptions, TrainedModel, Training
 from passpilot.training.machines.local import Machines
+from passpilot.training.studies.compile_cache import CompileCache
+from passpilot.training.studies.evolved import EvolvedTrials, best_network
+from passpilot.training.studies.study_file import compiler_version, is_study
 
 DATA: Final = "start"
 """The folder in the output with the compiler's own decisions, from which the scale of the features comes."""
@@ -43,6 +47,7 @@ class RewardTraining(Training):
         base: a folder; empty for the current one.
         folder: where the files come.
         machines: what compiles.
+        cache: of the measures of networks.
         whole: whether a decision is one row in any case.
         run: see `RunOptions`.
 
@@ -61,6 +66,7 @@ class RewardTraining(Training):
         folder: str,
         *,
         machines: Machines,
+        cache: CompileCache | None = None,
         whole: bool = False,
         **run: Unpack[RunOptions],
     ) -> None:
@@ -70,10 +76,13 @@ class RewardTraining(Training):
         self._parts = {"train": modules_of(settings.modules, base, settings.pipeline)}
         if settings.validation:
             self._parts["validation"] = modules_of(settings.validation, base, settings.pipeline)
-        self._trials = Trials(settings.point, settings.reward, {}, settings.deadline, machines)
+        cache = cache or CompileCache("")
+        self._trials = Trials(settings.point, settings.reward, {}, settings.deadline, machines, cache)
         arrangement = Arrangement.of(point, settings.features, whole=whole)
         self._examples = self._gathered(arrangement, machines)
         start = os.path.join(base, settings.start)
+        if settings.start and is_study(start):
+            start = self._from_study(start)
         self._network = (
             DecisionNetwork.read(start, arrangement) if settings.start else self._first(arrangement)
         )
@@ -82,6 +91,7 @@ class RewardTraining(Training):
         self.kept = 0
         """After how many iterations or decisions it was found."""
         self._weights: NDArray[np.floating] = np.zeros(0)
+        self._kept_trials: EvolvedTrials | None = None
 
     def _gathered(self, arrangement: Arrangement, machines: Machines) -> Examples:
         """The compiler's own decisions in the modules for training."""
@@ -92,6 +102,26 @@ class RewardTraining(Training):
             teaching = Teaching(settings.point, deadline=settings.deadline, machines=machines)
             collect(modules, teaching, folder, None, "train")
         return Examples.load(DecisionShards(shards), arrangement, self._point.default.name)
+
+    def _from_study(self, path: str) -> str:
+        """A folder with the best network in a study; a training that goes on begins as it did."""
+        settings, folder = self._reward_settings, os.path.join(self.folder, DATA)
+        weights = os.path.join(folder, WEIGHTS)
+        if not self._resume or not os.path.exists(weights):
+            text = best_network(path, settings.point, settings.reward, self._modules_digest())
+            if not text:
+                raise InputError(f"{path}: expected a trial of {settings.point}, got none")
+            write_file(weights, text)
+        return folder
+
+    def _modules_digest(self) -> str:
+        """A hash of what rewards depend on beside networks: the compiler, the pipeline and the modules."""
+        settings = self._reward_settings
+        digest = hashlib.sha256(utf8(f"{compiler_version()}\n{settings.pipeline}"))
+        for part, modules in self._parts.items():
+            for module in modules:
+                digest.update(part.encode() + hashlib.sha256(module.code).digest())
+        return digest.hexdigest()
 
     @abstractmethod
     def _first(self, arrangement: Arrangement) -> DecisionNetwork:
@@ -108,7 +138,11 @@ class RewardTraining(Training):
     def _look(self, network: DecisionNetwork) -> dict[str, float]:
         """Try a network on all modules, and keep it if it is the best so far; the columns of the curve."""
         rewards = self._rewards(network)
-        if not self.best or watched_reward(rewards) > watched_reward(self.best):
+        is_best = not self.best or watched_reward(rewards) > watched_reward(self.best)
+        if self._kept_trials:
+            text = network.to_json() if is_best else ""
+            self._kept_trials.add(self.done, watched_reward(rewards), rewards, text)
+        if is_best:
             self.best, self._weights, self.kept = rewards, network.network.vector(), self.done
         return {f"{part} reward": value for part, value in rewards.items()}
 

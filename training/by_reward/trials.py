@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,9 +13,11 @@ from passpilot.passes.advisor import advisor
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import read_regular
 from passpilot.runners.spec import RunnerLike
+from passpilot.training.learning.decision_network import DecisionNetwork
 from passpilot.training.machines.local import Machines
 from passpilot.training.native_size.model import shipped
 from passpilot.training.rewards import check_reward, find_measure, improvement
+from passpilot.training.studies.compile_cache import CompileCache, compiler_here
 from passpilot.training.task import Task
 
 TOGETHER: Final = 16
@@ -52,6 +55,7 @@ class Trials:
         at: more pipelines, by LLVM's extension points.
         deadline: the seconds that one compilation may take.
         machines: what compiles.
+        cache: of the measures of networks, by what they are made of.
     """
 
     point: str
@@ -59,6 +63,7 @@ class Trials:
     at: Mapping[str, str] = field(default_factory=dict)
     deadline: float = 300.0
     machines: Machines = field(default_factory=Machines)
+    cache: CompileCache = field(default_factory=partial(CompileCache, ""))
     compilations: int = 0
     _defaults: dict[str, float] = field(default_factory=dict)
 
@@ -71,9 +76,35 @@ class Trials:
         self, pairs: Sequence[tuple[RunnerLike | None, TrialModule]], step: Callable[[], object]
     ) -> list[float | Error]:
         """The measure of every module with its runner; None stands for the compiler's own decisions."""
-        runs = [partial(measured, self.point, self.reward, self.at, *pair) for pair in pairs]
+        keys = self._keys(pairs)
+        known = [self._known(key) for key in keys]
+        missing = [number for number, value in enumerate(known) if value is None]
+        runs = [partial(measured, self.point, self.reward, self.at, *pairs[number]) for number in missing]
         self.compilations += len(runs)
-        return self.machines.run("train", runs, self.deadline, lambda _number, _made: step(), TOGETHER)
+
+        def made(number: int, value: float | Error) -> None:
+            if not isinstance(value, Error):
+                self.cache.keep(keys[missing[number]], json.dumps(value).encode())
+            step()
+
+        results = iter(self.machines.run("train", runs, self.deadline, made, TOGETHER))
+        return [next(results) if value is None else value for value in known]
+
+    def _keys(self, pairs: Sequence[tuple[RunnerLike | None, TrialModule]]) -> list[str]:
+        """The keys of measures in the cache; empty for one that it cannot have."""
+        here = compiler_here() if self.cache.folder else ""
+        about = [here, "trial", self.point, self.reward, repr(sorted(self.at.items()))]
+        texts = {id(runner): _network_text(runner) for runner, _ in pairs}
+        return [
+            CompileCache.key("", [*about, module.pipeline, text], module.code)
+            if here and (text := texts[id(runner)]) is not None
+            else ""
+            for runner, module in pairs
+        ]
+
+    def _known(self, key: str) -> float | None:
+        data = self.cache.find(key)
+        return None if data is None else float(data)
 
     def rewards(
         self,
@@ -99,6 +130,16 @@ class Trials:
 
     def _gain(self, value: float | Error, module: TrialModule) -> float:
         return FAILED if isinstance(value, Error) else improvement(value, self._defaults[module.name])
+
+
+def _network_text(runner: RunnerLike | None) -> str | None:
+    """All that a runner is, in a text; None for one of which no text says enough."""
+    if runner is None:
+        return ""
+    if not isinstance(runner, DecisionNetwork):
+        return None
+    arrangement = runner.arrangement
+    return f"{arrangement.names} {arrangement.columns} {runner.to_json()}"
 
 
 def measured(

@@ -14,11 +14,11 @@ from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import installed
 from passpilot.training.corpus.layout import Corpus, CorpusProgram
 from passpilot.training.corpus.link_files import link_folder
-from passpilot.training.evaluation.compile_cache import CompileCache
 from passpilot.training.evaluation.program import EvaluationPlan, ProgramEvaluation
 from passpilot.training.evaluation.results import EvaluationResult, ProgramResult
 from passpilot.training.evaluation.unit_compiler import Toolchain, UnitCompiler
 from passpilot.training.scratch import ScratchFolder, remove_left_overs
+from passpilot.training.studies.compile_cache import CompileCache
 from passpilot.training.timing.commands import Commands
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from passpilot.plugin.errors import CompilationError, Error, InputError, restated
 from passpilot.plugin.files import read_regular
@@ -18,9 +19,9 @@ from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.arguments import for_object
 from passpilot.training.corpus.layout import CorpusUnit
 from passpilot.training.evaluation.competitors import CompileWay
-from passpilot.training.evaluation.compile_cache import CachedObject, CompileCache
 from passpilot.training.evaluation.levels import arguments_at, bitcode_at
 from passpilot.training.rewards import allocated_bytes
+from passpilot.training.studies.compile_cache import CompileCache
 from passpilot.training.timing.commands import Commands
 
 SECTIONS: Final = ("-ffunction-sections", "-fdata-sections")
@@ -86,6 +87,22 @@ class CompiledUnit:
     is_cached: bool
 
 
+class CachedObject(NamedTuple):
+    """An object, and the processor time that its compilation took."""
+
+    data: bytes
+    seconds: float
+
+    def packed(self) -> bytes:
+        """As a cache keeps it."""
+        return struct.pack("<d", self.seconds) + self.data
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> CachedObject:
+        """What `packed` gave."""
+        return cls(packed[8:], struct.unpack("<d", packed[:8])[0])
+
+
 @dataclass
 class UnitCompiler:
     """Compiles units.
@@ -138,7 +155,7 @@ class UnitCompiler:
             file.write(data)
         return Path(path)
 
-    def _known(self, unit: CorpusUnit, way: CompileWay) -> CachedObject | None:
+    def _known(self, unit: CorpusUnit, way: CompileWay) -> bytes | None:
         try:
             return self.cache.find(self._key(unit, way))
         except InputError:
@@ -193,11 +210,12 @@ class UnitCompiler:
             compiled = self._run(unit, [*words, f"-fpass-plugin={self.plugin}"], way, output, logs)
             return self._compiled(output, compiled, is_cached=False)
         key = self._key(unit, way)
-        if known := self.cache.find(key):
+        if packed := self.cache.find(key):
+            known = CachedObject.unpacked(packed)
             Path(output).write_bytes(known.data)
             return self._compiled(output, known, is_cached=True)
         compiled = self._run(unit, words, way, output, {})
-        self.cache.keep(key, compiled)
+        self.cache.keep(key, compiled.packed())
         return self._compiled(output, compiled, is_cached=False)
 
     def _compiled(self, output: str, made: CachedObject, *, is_cached: bool) -> CompiledUnit:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from passpilot.plugin.errors import Error, UsageError
 from passpilot.plugin.isolated import run_isolated_together
@@ -41,8 +41,21 @@ class Machines:
         return run_isolated_together(who, calls, deadline, self.jobs, done, together)
 
 
+class MachineOptions(TypedDict, total=False):
+    """What `machines` takes."""
+
+    engine: str
+    """Who compiles: ``local`` processes, or the machines of a ``ray`` cluster."""
+    address: str
+    """The cluster's; empty for one on this machine."""
+    jobs: int
+    """How many compilations run at once; as many as processors by default."""
+
+
 @contextmanager
-def machines(engine: str, address: str = "", jobs: int = 0, load: Sequence[str] = ()) -> Iterator[Machines]:
+def machines(
+    engine: str = "local", address: str = "", jobs: int = 0, load: Sequence[str] = ()
+) -> Iterator[Machines]:
     """The machines of an `engine`, ``local`` or ``ray``.
 
     Args:

@@ -69,6 +69,11 @@ def write_decisions(path: str, units: Sequence[UnitDecisions], notes: Sequence[s
     Raises:
         InputError: the file cannot be written.
     """
+    replace_file(path, decision_text(units, notes))
+
+
+def decision_text(units: Sequence[UnitDecisions], notes: Sequence[str] = ()) -> str:
+    """The text of a decision file."""
     lines = [HEAD, *(f"# {note}" for note in notes)]
     for unit in units:
         lines += ["", f"unit {unit.name}", *(f"# {note}" for note in unit.notes)]
@@ -86,7 +91,7 @@ def write_decisions(path: str, units: Sequence[UnitDecisions], notes: Sequence[s
             f"searched {' '.join(hashes[first : first + PER_LINE])}"
             for first in range(0, len(hashes), PER_LINE)
         ]
-    replace_file(path, "\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 def read_decisions(path: str) -> list[UnitDecisions]:

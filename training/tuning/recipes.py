@@ -65,7 +65,7 @@ EVICTION: Final = (
 """Options of LLVM's greedy allocator: the order of live ranges, and what is evicted for what."""
 
 BROUGHT: Final = {
-    "known": "the decision file that the search began with",
+    "known": "what an earlier search has found",
     "unwind": "unwind tables and placement of blocks",
     "pipeline": "pipelines behind the level",
     "inline": "inlining decisions",

@@ -73,11 +73,13 @@ class Search(Study):
     Attributes:
         seed: of the order of flips; the same seed and budget of compilations give the same result.
         known: what an earlier search found for every unit, to begin with; empty for none.
+        whole: whether all is searched behind what is known, not only what has changed.
         levers: those of `LEVERS` and `MORE_LEVERS` that are searched.
     """
 
     seed: int = 0
     known: Sequence[Known | None] = ()
+    whole: bool = False
     levers: Collection[str] = LEVERS
     _random: random.Random = field(init=False)
 
@@ -97,7 +99,8 @@ class Search(Study):
             ("inline", self._rounds),
         ]
         if any(self.known):
-            phases = [("inline", self._begin_with_known), ("inline", self._rounds)]
+            behind = phases if self.whole else [("inline", self._rounds)]
+            phases = [(next(iter(self.levers), ""), self._begin_with_known), *behind]
         origins = {self._tables: "unwind", self._begin_with_known: "known"}
         for lever, phase in phases:
             if lever in self.levers:

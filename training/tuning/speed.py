@@ -38,7 +38,7 @@ from passpilot.training.tuning.recipes import (
     SPEED_TAILS,
     SPEED_UNROLLING,
 )
-from passpilot.training.tuning.search import LEVERS
+from passpilot.training.tuning.search import LEVERS, Known
 from passpilot.training.tuning.sizes import LinkedSizes
 from passpilot.training.tuning.study import Outcome, Study
 from passpilot.training.tuning.unit import Compiled, UnitChoice
@@ -74,6 +74,7 @@ class SpeedSearch(Study):
         unseen: runs for the end, with inputs that the search does not see.
         deadline: the seconds that one run may take.
         executed: whether the instructions of the runs count, not their time.
+        known: what another search has found for every unit, to try first; empty for nothing.
     """
 
     seed: int = 0
@@ -83,6 +84,7 @@ class SpeedSearch(Study):
     unseen: Sequence[ProgramRun] = ()
     deadline: float = 60.0
     executed: bool = False
+    known: Sequence[Known | None] = ()
     confirmed: RunTime | None = None
     """The result's time relative to LLVM's own, with the inputs of the search."""
     confirmed_unseen: RunTime | None = None
@@ -130,6 +132,9 @@ class SpeedSearch(Study):
             return f"{text}: not clearly faster, so the decisions are LLVM's own"
         return f"{text}, unseen inputs {_interval(self.confirmed_unseen)}" if self.confirmed_unseen else text
 
+    def improves(self, value: float | None) -> bool:  # noqa: ARG002  (only clear gains count)
+        return self.best.units is self.tried
+
     # --- Programs ------------------------------------------------------------------------------------------
 
     def _path(self, name: str) -> str:
@@ -160,6 +165,8 @@ class SpeedSearch(Study):
         """What to compile, by the numbers of units; without end."""
         everything = range(len(self.units))
         changes = self._changes()
+        if any(self.known):
+            yield {number: known.choice for number, known in enumerate(self.known) if known}
         for change in changes:
             yield {number: change(number) for number in everything}
         while True:
@@ -212,7 +219,7 @@ class SpeedSearch(Study):
         (program,) = self.compile([new])
         is_new = any(unit.code != old.code for unit, old in zip(program, best, strict=True))
         ratio = self._ratio(program) if is_new else None
-        self.report(ratio)
+        self.report(ratio, program)
         return is_new
 
     def _ratio(self, program: Sequence[Compiled]) -> float | None:

@@ -118,6 +118,8 @@ class Study:
         seconds: the time, when `run` has ended.
         interrupted: whether Ctrl-C ended it.
         brought: by what was searched, how much smaller it has made the program.
+        tried: the units of the trial that callbacks are called about.
+        lever: what is searched now, as in `brought`; empty for the start.
     """
 
     units: Sequence[Unit]
@@ -134,6 +136,8 @@ class Study:
     seconds: float = field(init=False, default=0.0)
     interrupted: bool = field(init=False, default=False)
     brought: dict[str, float] = field(init=False, default_factory=dict)
+    tried: Sequence[Compiled] = field(init=False, default=())
+    lever: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
         self._visible = [unit.visible for unit in self.units]
@@ -202,7 +206,7 @@ class Study:
         self.best = Outcome(compiled, self.measure(compiled))
         self.accepts(compiled)
         self._note()
-        self.report(self.best.total)
+        self.report(self.best.total, compiled)
         return self.best
 
     def _compile(self, work: Sequence[tuple[int, UnitChoice]]) -> Sequence[Compiled | Error]:
@@ -244,7 +248,7 @@ class Study:
                 outcome = None
                 with suppress(CompilationError):
                     outcome = Outcome(program, self.measure(program))
-                self.report(outcome.total if outcome else None)
+                self.report(outcome.total if outcome else None, program)
                 yield outcome
 
     def width(self, trial: Mapping[int, UnitChoice]) -> int:
@@ -262,7 +266,7 @@ class Study:
     @contextmanager
     def credited(self, lever: str) -> Iterator[None]:
         """Credit a lever with what the block gains."""
-        before = self.best.total
+        before, self.lever = self.best.total, lever
         try:
             yield
         finally:
@@ -272,8 +276,15 @@ class Study:
     def _note(self) -> None:
         self.curve.append((self.budget.spent, self.budget.elapsed, self.best.total))
 
-    def report(self, value: float | None) -> None:
-        """Tell the callbacks of a trial."""
+    def improves(self, value: float | None) -> bool:
+        """Whether the trial that callbacks are called about is better than all before, and accepted."""
+        if self.trials == 1:  # the start
+            return True
+        return value is not None and value < self.best.total and self.accepts(self.tried)
+
+    def report(self, value: float | None, units: Sequence[Compiled]) -> None:
+        """Tell the callbacks of a trial of these units."""
+        self.tried = units
         trial = Trial(self.trials, value, self.budget.spent, self.budget.elapsed)
         self.trials += 1
         for callback in self.callbacks:

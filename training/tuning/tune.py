@@ -10,13 +10,18 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Unpack
 
 from passpilot.passes.mlir.schedule.choices import LEVERS as KERNEL_LEVERS
 from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.files import make_folder
 from passpilot.plugin.module import Module
+from passpilot.plugin.origin import warn_user
 from passpilot.training.corpus.layout import Corpus, ProgramRun
-from passpilot.training.machines.local import Machines, machines
+from passpilot.training.machines.local import MachineOptions, Machines, machines
+from passpilot.training.studies.compile_cache import CompileCache
+from passpilot.training.studies.study_file import StudyFile, is_study
+from passpilot.training.studies.tuned import TunedTrials, best_decisions, decisions_in, program_digest
 from passpilot.training.timing.instructions import check_counter
 from passpilot.training.tuning.build import recorded_corpus
 from passpilot.training.tuning.decision_file import read_decisions
@@ -59,14 +64,14 @@ def tune(
     seed: int = 0,
     update: str = "",
     options: Sequence[str] = (),
-    jobs: int = 0,
-    engine: str = "local",
-    address: str = "",
     output: str = "",
     function: str = "",
     threads: int = 1,
+    study: str = "",
+    no_cache: bool = False,
     callbacks: Sequence[TrialCallback] = (),
     done: Callable[[TuneResult], object] = lambda _: None,
+    **where: Unpack[MachineOptions],
 ) -> TuneResult:
     """Search what makes programs small, or kernels fast, by the options of `passpilot tune`; raises `Error`.
 
@@ -85,20 +90,21 @@ def tune(
         search: what to search; the guides of modules and of kernels list the words.
         compiles: compilations for each module; the same number and seed give the same result.
         seconds: the time for each module; 60 if there is no other budget.
-        update: a decision file to start from; only functions that have changed are searched.
+        update: a decision file to start from, to search what has changed; or a study, to search all.
         options: LLVM's that the build has anyway, such as ``unwind=shared``; or ``profile=FILE``.
-        jobs: how many compilations run at once; as many as processors by default.
-        engine: who compiles: ``local`` processes, or the machines of a ``ray`` cluster.
-        address: the cluster's; empty for one on this machine.
-        output: the decision file to write, or for programs a folder; a call that was killed goes on there.
+        output: the decision file to write, or for programs a folder.
         function: of a kernel; not needed for the only function of linalg operations.
         threads: of a kernel, how many threads its parallel loops may have.
+        study: a file that keeps all trials; a call that was killed goes on, and ends with an equal result.
+        no_cache: compile all again, and keep nothing in the user's cache of compilations.
         callbacks: called with a `Study` and a `Trial` after each trial; ``study.stop()`` or Ctrl-C ends it.
         done: called with the result of each module or program as soon as it is there.
+        where: ``jobs``, ``engine`` and ``address``: who compiles; see `MachineOptions`.
     """
     what = (*_sources(modules, corpus, build), build, program, root, passes, lto, keep)
     how = (*_checked(reward, at_most, unseen), search, (compiles, seconds), seed, update, tuple(options))
-    return _TuneRequest(*what, *how, output, function, threads).run((engine, address, jobs), callbacks, done)
+    request = _TuneRequest(*what, *how, output, function, threads, study, no_cache)
+    return request.run(where, callbacks, done)
 
 
 def _sources(
@@ -152,6 +158,8 @@ class _TuneRequest:
     output: str
     function: str
     threads: int
+    study_file: str
+    no_cache: bool
 
     def __post_init__(self) -> None:
         known = (*LEVERS, *MORE_LEVERS)
@@ -178,13 +186,14 @@ class _TuneRequest:
 
     def run(
         self,
-        where: tuple[str, str, int],
+        where: MachineOptions,
         callbacks: Sequence[TrialCallback],
         done: Callable[[TuneResult], object],
     ) -> TuneResult:
-        """Search on the machines of an engine, an address and a number of jobs."""
-        engine, address, jobs = where
-        with machines(engine, address, jobs or int(self.is_for_kernel)) as compilers:
+        """Search on machines."""
+        if self.is_for_kernel and not where.get("jobs"):
+            where = {**where, "jobs": 1}
+        with machines(**where) as compilers:
             if self.is_for_kernel:
                 return self.kernel().run(compilers, self.kept, callbacks, self.output, done)
             return self.searched(compilers, callbacks, done)
@@ -197,21 +206,25 @@ class _TuneRequest:
     ) -> TuneResult:
         """Search one module or program after the other."""
         results = []
+        cache = CompileCache("") if self.no_cache else CompileCache.of_user()
+        file = StudyFile(self.study_file) if self.study_file else None
         for program in self.programs(compilers.jobs):
+            if self.output and not self.sources:
+                make_folder(self.output)
             if self.options:
                 units = [replace(unit, options=self.options) for unit in program.units]
                 program = replace(program, units=units)
-            with self.kept(program.name) as folder:
-                study = self.study(program, Engine(program.units, compilers, folder=folder))
-                study.budget = self.budget.times(len(program.units))
-                study.callbacks, study.levers = callbacks, self.search
-                result = TuneResult.of(study.run(), self.reward, program.sizes, program.how)
-                result = replace(result, link=program.link)
+            study = self.study(program, Engine(program.units, compilers, cache=cache))
+            study.budget = self.budget.times(len(program.units))
+            study.callbacks, study.levers = [*callbacks, *self.begun(study, program, file)], self.search
+            result = TuneResult.of(study.run(), self.reward, program.sizes, program.how)
+            result = replace(result, link=program.link)
             results.append(result)
             if self.output and not self.sources:
                 result.save(os.path.join(self.output, f"{program.name}.decisions"))
                 result.save_table(os.path.join(self.output, f"{program.name}.json"))
             done(result)
+        cache.prune()
         whole = TuneResult.joined(results, self.reward)
         if self.output and self.sources:
             whole.save(self.output)
@@ -224,7 +237,8 @@ class _TuneRequest:
             got = ", ".join(map(str, self.sources)) or "a build or a corpus"
             raise UsageError(f"tune: expected one kernel in MLIR, such as matmul.mlir, got {got}")
         reward = "" if self.reward.text == SIZE and not self.reward.limits else self.reward.text
-        for name, value in (("passes", self.passes), ("update", self.update), ("reward", reward)):
+        others = {"passes": self.passes, "update": self.update, "study": self.study_file, "reward": reward}
+        for name, value in others.items():
             if value:
                 raise UsageError(f"--{name}: expected modules of LLVM beside it, got the kernel {source}")
         levers = KERNEL_LEVERS if self.search == LEVERS else self.search
@@ -260,7 +274,7 @@ class _TuneRequest:
         """The search for what the reward names."""
         reward, units = self.reward, program.units
         if reward.run is None or program.linked is None:
-            earlier = read_decisions(self.update) if self.update else []
+            earlier = read_decisions(self.update) if self.update and not is_study(self.update) else []
             known = [earlier_decisions(unit, earlier) for unit in units]
             limits = RunLimits(
                 program.linked, [(runs_of(program, run), most) for run, most in reward.run_limits]
@@ -280,20 +294,46 @@ class _TuneRequest:
             executed=reward.executed,
         )
 
+    def begun(
+        self, study: Search | SpeedSearch, program: TunedProgram, file: StudyFile | None
+    ) -> Sequence[TrialCallback]:
+        """Let a search begin with the decisions in a study; returns what keeps its trials."""
+        name, reward = os.path.basename(program.name), self.reward.text
+        limits = repr((self.reward.limits, self.reward.run_limits))
+        others = (reward, limits, program.how, *program.link, *self.keep)
+        digest = program_digest(program.units, *others)
+
+        def first() -> str:
+            if not self.update or not is_study(self.update):
+                return ""
+            found = best_decisions(self.update, name, reward, digest)
+            if not found:
+                warn_user(f"{self.update} has no trial of {name} for {reward}; the search starts anew")
+            return found
+
+        trials = TunedTrials(file, name, reward, digest) if file else None
+        settings = (self.seed, tuple(self.search), self.spending, self.update, self.options)
+        text = trials.begin(settings, first) if trials else first()
+        if text:
+            earlier = decisions_in(text, self.update)
+            known = [earlier_decisions(unit, earlier) for unit in program.units]
+            study.known = [replace(each, unchanged=frozenset()) if each else None for each in known]
+            if isinstance(study, Search):
+                study.whole = True
+        return [trials] if trials else []
+
     @contextmanager
-    def kept(self, program: str) -> Iterator[str]:
-        """A folder for what is compiled, from which the same call goes on; removed after the search."""
+    def kept(self) -> Iterator[CompileCache]:
+        """Where a kernel's times are kept, from which the same call goes on; removed after the search."""
         if not self.output:
-            yield ""
+            yield CompileCache("")
             return
         folder = f"{self.output.rstrip('/')}.search"
-        if not self.sources:
-            folder = os.path.join(self.output, f"{os.path.basename(program)}.search")
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
         except OSError as error:
             raise InputError(f"tune: expected to write in {folder}, got: {error.strerror}") from error
-        yield folder
+        yield CompileCache(folder)
         with suppress(OSError):
             shutil.rmtree(folder)
 

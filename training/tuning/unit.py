@@ -22,6 +22,7 @@ from passpilot.plugin.json_and_toml import parse_json
 from passpilot.plugin.module import Module
 from passpilot.training.tuning.decision_file import CallKey, word_kind
 from passpilot.training.tuning.parts import PARTS
+from passpilot.training.tuning.recipes import Below
 
 if TYPE_CHECKING:
     from passpilot.runners.python import Observation
@@ -163,12 +164,14 @@ class Unit:
         return hashlib.sha256(self.module.bitcode() + repr(settings).encode() + profile).digest()
 
     def key(self, choice: UnitChoice) -> str:
-        """The text of a choice in the names of kept results."""
+        """The text of a choice in the keys of a cache; empty if no text says enough about its policy."""
+        if not isinstance(choice.policy, Below | None):
+            return ""
         inline, functions = sorted(choice.inline.items()), sorted(choice.functions.items())
         return repr((inline, choice.tail, choice.options, functions, choice.policy))
 
     def packed(self, compiled: Compiled) -> bytes:
-        """A result as a kept file has it: the questions as JSON, and behind them the object."""
+        """A result as a cache has it: the questions as JSON, and behind them the object."""
         text = json.dumps(
             {
                 "asked": [[*call, *asked] for call, asked in compiled.asked.items()],
@@ -181,7 +184,7 @@ class Unit:
 
     @staticmethod
     def unpacked(data: bytes, path: str, choice: UnitChoice) -> Compiled:
-        """The result in a kept file."""
+        """The result of `packed`."""
         size = int.from_bytes(data[:8], "little")
         table: Any = parse_json(data[8 : 8 + size], path)
         asked = {CallKey(*row[:3]): Asked(*row[3:]) for row in table["asked"]}

@@ -11,10 +11,10 @@ import pytest
 from passpilot.plugin.errors import CompilationError
 from passpilot.training.corpus.layout import Corpus
 from passpilot.training.evaluation.competitors import Competitor, baseline
-from passpilot.training.evaluation.compile_cache import CompileCache
 from passpilot.training.evaluation.evaluate import Evaluation
 from passpilot.training.evaluation.program import EvaluationPlan
 from passpilot.training.evaluation.results import ProgramResult
+from passpilot.training.studies.compile_cache import CompileCache
 from tests.training.evaluation.small import corpus as write_corpus
 
 
@@ -40,7 +40,7 @@ def test_programs_come_one_after_the_other(tmp_path: Path, monkeypatch: pytest.M
     # Three units, two links, and for both programs a run for the output and one for the time.
     assert steps == [(count, 9) for count in range(1, 3 + 2 + 2 * 2 + 1)]
     assert not list((tmp_path / "temporary").iterdir())
-    assert len(list((tmp_path / "cache").rglob("*.o"))) == 3
+    assert cache.contents.files == 3
     with pytest.raises(CompilationError, match="since the evaluation has ended"):
         evaluation._commands.run(["true"], 1)
 

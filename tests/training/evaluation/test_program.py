@@ -16,11 +16,11 @@ from passpilot.plugin.toolchain import installed
 from passpilot.training.corpus.layout import Corpus, CorpusProgram, CorpusUnit, ProgramRun
 from passpilot.training.evaluation import program as program_module
 from passpilot.training.evaluation.competitors import Competitor, CompileWay
-from passpilot.training.evaluation.compile_cache import CompileCache
 from passpilot.training.evaluation.program import EvaluationPlan, ProgramEvaluation
 from passpilot.training.evaluation.results import ProgramResult
 from passpilot.training.evaluation.unit_compiler import Toolchain, UnitCompiler
 from passpilot.training.rewards import allocated_bytes
+from passpilot.training.studies.compile_cache import CompileCache
 from passpilot.training.timing.commands import Commands
 from tests.training.evaluation.small import corpus as write_corpus
 

@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import time
 from functools import partial
 from pathlib import Path
 
 import psutil
+import pytest
 
 from passpilot.plugin.errors import Error
 from passpilot.training.machines.local import Machines
 from passpilot.training.machines.ray_cluster import RayCluster
+from passpilot.training.studies.compile_cache import CompileCache
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.search import Search
 from passpilot.training.tuning.sizes import object_sizes
@@ -25,51 +28,51 @@ from tests.training.tuning.units import modules, searched, units
 
 def test_what_is_kept_is_what_was_compiled(tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
-    kept = tmp_path / "kept"
-    kept.mkdir()
-    first = Engine(whole, Machines(2), folder=str(kept))
+    cache = CompileCache(str(tmp_path / "kept"))
+    first = Engine(whole, Machines(2), cache=cache)
     found = Search(whole, first, object_sizes, Budget(16)).run()
-    count = len(list(kept.iterdir()))
+    count = cache.contents.files
     assert 8 < count <= found.compiles  # the same choice may come twice
 
-    second = Engine(whole, Machines(2), deadline=0.0, folder=str(kept))
+    second = Engine(whole, Machines(2), deadline=0.0, cache=cache)
     again = Search(whole, second, object_sizes, Budget(16)).run()
     assert [each.code for each in again.best.units] == [each.code for each in found.best.units]
     assert second.saved > 0
 
-    damaged = next(kept.iterdir())
+    damaged = next(path for path in Path(cache.folder).rglob("*") if path.is_file())
     damaged.write_bytes(damaged.read_bytes()[:40])
-    third = Search(whole, Engine(whole, Machines(2), folder=str(kept)), object_sizes, Budget(16))
+    third = Search(whole, Engine(whole, Machines(2), cache=cache), object_sizes, Budget(16))
     assert third.run().best.total == found.best.total
 
 
-def test_a_killed_search_goes_on(tmp_path: Path) -> None:
+def test_a_killed_search_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = CompileCache(str(tmp_path / "cache"))
+    monkeypatch.setenv("PASSPILOT_CACHE", cache.folder)
     paths = modules(tmp_path)
     command: tuple[str | Path, ...] = ("tune", *paths, "--compiles=10", "--jobs=2", "-o", "out.decisions")
-    kept = tmp_path / "out.decisions.search"
     with started(PASSPILOT, *command, cwd=tmp_path) as child:
         end = time.monotonic() + GENEROUS
-        while len(list(kept.glob("*"))) < 6:
+        while cache.contents.files < 6:
             assert time.monotonic() < end
             time.sleep(0.01)
         child.send_signal(signal.SIGKILL)
         child.wait(GENEROUS)
-    count = len(list(kept.glob("*")))
     assert not (tmp_path / "out.decisions").exists()
     done = passpilot(*command, cwd=tmp_path)
     assert done.code == 0
-    assert f"going on with {count} compilations in out.decisions.search" in done.err
-    assert not kept.exists()
-    fresh = passpilot(*command[:-1], "fresh.decisions", cwd=tmp_path)
+    assert re.search(r"main.bc: \d+ of \d+ compilations were in the cache", done.err)
+    fresh = passpilot(*command[:-1], "fresh.decisions", "--no-cache", cwd=tmp_path)
     assert fresh.code == 0
     assert (tmp_path / "out.decisions").read_bytes() == (tmp_path / "fresh.decisions").read_bytes()
 
 
-def test_ctrl_c_keeps_the_best(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = CompileCache(str(tmp_path / "cache"))
+    monkeypatch.setenv("PASSPILOT_CACHE", cache.folder)
     main, _ = modules(tmp_path)
     with started(PASSPILOT, "tune", main, "--compiles=100000", "-o", "out.decisions", cwd=tmp_path) as child:
         end = time.monotonic() + GENEROUS
-        while len(list((tmp_path / "out.decisions.search").glob("*"))) < 12:
+        while cache.contents.files < 12:
             assert time.monotonic() < end
             time.sleep(0.01)
         child.send_signal(signal.SIGINT)

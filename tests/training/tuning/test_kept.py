@@ -11,9 +11,12 @@ from typing import Any, Final
 
 import pytest
 
+from passpilot.features.custom import feature, unregister
+from passpilot.plugin.compile import llvm_options
 from passpilot.plugin.errors import CompilationError, Error
 from passpilot.plugin.module import Module
 from passpilot.training.machines.local import Machines
+from passpilot.training.studies.compile_cache import CompileCache
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.recipes import Below
@@ -56,6 +59,11 @@ class Worker(Machines):
         return made
 
 
+def files(folder: Path) -> list[Path]:
+    """What a cache keeps."""
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
 def unit_of(code: str = "") -> Unit:
     """A unit."""
     return Unit(Module(f"define void @f() {{\n{code}  ret void\n}}\n".encode()), "default<Oz>")
@@ -64,7 +72,7 @@ def unit_of(code: str = "") -> Unit:
 def engine(folder: Path, *units: Unit) -> tuple[Engine, Worker]:
     """An engine, and what compiles for it."""
     worker = Worker(units=units or [unit_of()])
-    return Engine(worker.units, worker, folder=str(folder)), worker
+    return Engine(worker.units, worker, cache=CompileCache(str(folder))), worker
 
 
 def test_what_is_kept_comes_back_whole(tmp_path: Path) -> None:
@@ -92,7 +100,7 @@ def test_another_choice_is_compiled_again(tmp_path: Path) -> None:
     kept, worker = engine(tmp_path)
     work = [(0, LLVMS_OWN), *((0, each) for each in VARIANTS)]
     kept.compile(work)
-    assert len(list(tmp_path.iterdir())) == len(worker.wanted) == len(work)
+    assert len(files(tmp_path)) == len(worker.wanted) == len(work)
     kept.compile(work)
     assert len(worker.wanted) == len(work)
 
@@ -134,7 +142,7 @@ def test_only_what_is_missing_is_compiled(tmp_path: Path) -> None:
 def test_a_damaged_file_is_compiled_again(content: bytes, tmp_path: Path) -> None:
     kept, worker = engine(tmp_path)
     kept.compile([(0, LLVMS_OWN)])
-    (file,) = tmp_path.iterdir()
+    (file,) = files(tmp_path)
     file.write_bytes(content)
     (made,) = kept.compile([(0, LLVMS_OWN)])
     assert isinstance(made, Compiled)
@@ -143,11 +151,46 @@ def test_a_damaged_file_is_compiled_again(content: bytes, tmp_path: Path) -> Non
 
 
 def test_without_room_for_files_the_search_goes_on(tmp_path: Path) -> None:
-    kept, worker = engine(tmp_path / "none")
+    (tmp_path / "file").write_text("")
+    kept, worker = engine(tmp_path / "file" / "none")
     for _ in range(2):
         (made,) = kept.compile([(0, LLVMS_OWN)])
         assert isinstance(made, Compiled)
     assert len(worker.wanted) == 2
+
+
+def test_a_policy_of_which_no_text_says_enough_is_not_kept(tmp_path: Path) -> None:
+    kept, worker = engine(tmp_path)
+    for _ in range(2):
+        kept.compile([(0, UnitChoice(policy=lambda _: True))])
+    assert len(worker.wanted) == 2
+    assert files(tmp_path) == []
+
+
+def test_options_of_llvm_make_other_results(tmp_path: Path) -> None:
+    kept, worker = engine(tmp_path)
+    kept.compile([(0, LLVMS_OWN)])
+    llvm_options(["-inline-threshold=7"])
+    try:
+        kept.compile([(0, LLVMS_OWN)])
+        assert len(worker.wanted) == 2
+    finally:
+        llvm_options([], forget=["-inline-threshold"])
+
+
+def test_with_features_of_the_user_nothing_is_kept(tmp_path: Path) -> None:
+    kept, worker = engine(tmp_path)
+
+    @feature("int64[1]")
+    def of_this_test(_: object) -> int:
+        return 1
+
+    try:
+        kept.compile([(0, LLVMS_OWN)])
+    finally:
+        unregister("of_this_test")
+    assert len(worker.wanted) == 1
+    assert files(tmp_path) == []
 
 
 def test_an_engine_without_a_folder_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import passpilot
 from passpilot.cli.tune import make_parser
+from passpilot.training.machines.local import machines
 from passpilot.training.tuning.decision_file import read_decisions
 from passpilot.training.tuning.study import Study, Trial
 from tests.command import passpilot as command
@@ -31,7 +32,8 @@ def unit(corpus: Callable[[str, str], Path]) -> Path:
 
 def test_what_the_command_is_not_given_is_as_in_the_function() -> None:
     values = make_parser().values(["IN", "-o", "OUT"])
-    defaults = {name: row.default for name, row in inspect.signature(passpilot.tune).parameters.items()}
+    rows = {**inspect.signature(machines).parameters, **inspect.signature(passpilot.tune).parameters}
+    defaults = {name: row.default for name, row in rows.items()}
     same = defaults.keys() & values.keys() - {"modules", "output", "search", "compiles"}
     assert {name: values[name] for name in same} == {name: defaults[name] for name in same}
     assert {"seed", "jobs", "reward", "engine"} <= same
@@ -78,22 +80,26 @@ def test_a_callback_sees_every_trial_and_may_stop(unit: Path) -> None:
     assert all(trial.seconds > 0 for trial in trials)
 
 
-def test_what_was_compiled_before_an_error_is_kept(unit: Path, tmp_path: Path) -> None:
-    output = str(tmp_path / "out.decisions")
-    kept: list[int] = []
+def test_what_was_compiled_before_an_error_is_kept(
+    unit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSPILOT_CACHE", str(tmp_path / "cache"))
+    found: list[int] = []
 
     def fail(_study: Study, trial: Trial) -> None:
         if trial.number == 2:
             raise ZeroDivisionError
 
     def note(study: Study, _trial: Trial) -> None:
-        kept.append(study.engine.kept)
+        found.append(study.engine.found)
 
     with pytest.raises(ZeroDivisionError):
-        passpilot.tune(unit, compiles=6, jobs=1, output=output, callbacks=[fail])
-    passpilot.tune(unit, compiles=6, jobs=1, output=output, callbacks=[note])
-    assert kept[0] >= 2
-    assert not (tmp_path / "out.decisions.search").exists()
+        passpilot.tune(unit, compiles=6, jobs=1, callbacks=[fail])
+    passpilot.tune(unit, compiles=6, jobs=1, callbacks=[note])
+    assert found[:3] == [1, 2, 3]
+    before = found.copy()
+    passpilot.tune(unit, compiles=6, jobs=1, no_cache=True, callbacks=[note])
+    assert set(found[len(before) :]) == {0}
 
 
 def test_several_modules_have_one_result(tmp_path: Path) -> None:
@@ -109,7 +115,6 @@ def test_several_modules_have_one_result(tmp_path: Path) -> None:
     assert result.curve[0][2] == result.start
     assert result.compiles == sum(each.compiles for each in result.programs)
     assert [each.name for each in read_decisions(str(output))] == [each.name for each in result.decisions]
-    assert not (tmp_path / "out.decisions.search").exists()
 
 
 def test_a_corpus_is_searched_by_programs(tmp_path: Path) -> None:

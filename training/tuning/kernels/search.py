@@ -170,12 +170,12 @@ class KernelSearch(Study):
         if isinstance(result, Error):
             self.failures += 1
             self._runs[repr(plan)] = float("inf"), plan
-            self.report(None)
+            self.report(None, ())
             return True
         outcome = Outcome([result], self.measure([result]))
         self._runs[repr(plan)] = outcome.total, plan
         self.take(outcome)
-        self.report(outcome.total)
+        self.report(outcome.total, outcome.units)
         return True
 
     def confirm(self) -> None:

@@ -16,6 +16,7 @@ from passpilot.plugin.errors import UsageError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.isolated import run_isolated
 from passpilot.training.machines.local import Machines
+from passpilot.training.studies.compile_cache import CompileCache
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.kernels.kernel import SUFFIXES, Kernel
 from passpilot.training.tuning.kernels.search import KernelSearch, run_time
@@ -89,19 +90,19 @@ class KernelRequest:
     def run(
         self,
         machines: Machines,
-        kept: Callable[[str], AbstractContextManager[str]],
+        kept: Callable[[], AbstractContextManager[CompileCache]],
         callbacks: Iterable[TrialCallback],
         output: str,
         done: Callable[[TuneResult], object],
     ) -> KernelResult:
-        """Search, and write what is found; `kept` gives the folder from which the same call goes on."""
+        """Search, and write what is found; `kept` gives the cache from which the same call goes on."""
         kernel = Kernel.read(self.path, self.function)
         unit = KernelUnit(kernel, self.threads)
         unit.warm_up()
         unit = replace(unit, expected=run_isolated("tune", unit.reference, DEADLINE))
         units = cast("Sequence[Unit]", [unit])  # an engine needs of a unit what both kinds have
-        with kept(kernel.name) as folder:
-            engine = Engine(units, machines, DEADLINE, folder)
+        with kept() as cache:
+            engine = Engine(units, machines, DEADLINE, cache)
             study = KernelSearch(units, engine, run_time, self.budget, tuple(callbacks), kernel.name)
             study.seed, study.levers = self.seed, self.levers
             result = kernel_result(study.run())

@@ -18,6 +18,7 @@ from passpilot.passes.mlir.schedule.plan import KernelPlan, OperationPlan, read_
 from passpilot.plugin.errors import CompilationError, Error, InputError, UsageError
 from passpilot.plugin.isolated import run_isolated
 from passpilot.training.machines.local import Machines
+from passpilot.training.studies.compile_cache import CompileCache
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.kernels.kernel import Kernel, parsed_kernel
 from passpilot.training.tuning.kernels.running import check_outputs, make_arguments
@@ -79,16 +80,15 @@ def test_a_search_finds_a_plan_that_is_right(name: str, tmp_path: Path) -> None:
 
 def test_a_killed_search_goes_on(tmp_path: Path) -> None:
     unit = unit_of(tmp_path, MATMUL)
-    folder = tmp_path / "kept"
-    folder.mkdir()
+    cache = CompileCache(str(tmp_path / "kept"))
     plan = KernelPlan("matmul").with_operation(1, OperationPlan(vector=(4, 16, 2)))
-    first = Engine([unit], Machines(), 60, str(folder))  # type: ignore[list-item]
+    first = Engine([unit], Machines(), 60, cache)  # type: ignore[list-item]
     (one,) = first.compile([(0, plan)])  # type: ignore[list-item]
-    again = Engine([unit], Machines(), 60, str(folder))  # type: ignore[list-item]
+    again = Engine([unit], Machines(), 60, cache)  # type: ignore[list-item]
     (two,) = again.compile([(0, plan)])  # type: ignore[list-item]
     assert not isinstance(one, Error)
     assert two == one
-    assert again.kept == 1
+    assert again.found == 1
 
 
 def test_a_wrong_answer_is_refused(tmp_path: Path) -> None:
