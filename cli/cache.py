@@ -40,9 +40,8 @@ def main(argv: Sequence[str]) -> int:
         print(f"removed {counted(gone, 'compilation')}, {_text(before.bytes - after.bytes)}")
     with quiet_pipe():
         where = for_terminal(cache.folder) or f"no folder, by {FOLDER}"
-        print(
-            f"{where}: {counted(after.files, 'compilation')}, {_text(after.bytes)} of at most {_text(MOST_BYTES)}"
-        )
+        size = f"{_text(after.bytes)} of at most {_text(MOST_BYTES)}"
+        print(f"{where}: {counted(after.files, 'compilation')}, {size}")
     return 0
 
 
