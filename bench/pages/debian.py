@@ -9,9 +9,11 @@ from statistics import geometric_mean, median
 from typing import Any, Final
 
 from bench.lib import RESULTS
+from bench.pages.dots import dots
 from bench.pages.markdown import table
 from passpilot.training.ladder.ladder import SIZES
 
+PLOT: Final = "docs/images/debian-sizes.svg"
 SIDES: Final = ("R1", "@oz")
 LANGUAGES: Final = {"c": "C", "c++": "C++"}
 
@@ -76,7 +78,7 @@ def _faults(rows: Sequence[Row]) -> str:
 
 def sizes(rows: Sequence[Row]) -> str:
     """The ratios of all four sizes, by language and by section, and by package."""
-    found = [row for row in rows if all(row["sizes"].get(side, {}).get("allocated") for side in SIDES)]
+    found = measured(rows)
     groups = {name: [row for row in found if row["language"] == key] for key, name in LANGUAGES.items()}
     domains = sorted({row["domain"] for row in found})
     groups |= {domain: [row for row in found if row["domain"] == domain] for domain in domains}
@@ -98,7 +100,22 @@ def sizes(rows: Sequence[Row]) -> str:
     return f"""{table(["", "packages", *SIZES.values()], lines)}
 {said}
 
+![The ratios of all packages](images/debian-sizes.svg)
+
 {table(heads, by_package)}"""
+
+
+def measured(rows: Iterable[Row]) -> list[Row]:
+    """The packages with sizes of both sides."""
+    return [row for row in rows if all(row["sizes"].get(side, {}).get("allocated") for side in SIDES)]
+
+
+def plot(rows: Iterable[Row]) -> str:
+    """The ratios of what `@oz` makes to R1, by package, the best first."""
+    ordered = sorted(measured(rows), key=lambda row: ratio(row, "allocated"))
+    names = ("allocated", "xz")
+    points = {row["package"]: {name: ratio(row, name) for name in names} for row in ordered}
+    return dots("Installed programs and libraries with @oz, relative to R1", names, points)
 
 
 def ratio(row: Row, size: str) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes docs/oz-results.md and its plot of what bench.measure.policies.{oz,targets,aims} have recorded.
+"""Makes docs/oz-results.md and its plots of what bench.measure.policies.{oz,targets,aims} have recorded.
 
 usage: python -m bench.pages.oz [--check]
 
@@ -17,7 +17,7 @@ from bench.lib.targets import TARGETS, Sizes
 from bench.measure.policies import aims, targets
 from bench.measure.policies.levers import LINKS
 from bench.measure.policies.oz import CODE, PLAIN, POLICY, RECORD, ratios
-from bench.pages.debian import read_rows, sizes
+from bench.pages import debian
 from bench.pages.dots import dots
 from bench.pages.markdown import table, write_or_check
 from passpilot.training.ladder.ladder import SIZES
@@ -134,7 +134,7 @@ package installs: the mean of the packages, with the smallest, the median and th
 parentheses, for all, by language, and by section of the archive. [Their tests
 pass](reliability.md#packages-of-debian).
 
-{sizes(read_rows())}
+{debian.sizes(debian.read_rows())}
 ## Other targets
 
 These are objects of programs in C, with a section for every function and variable, relative to clang's
@@ -170,4 +170,5 @@ are worth one by one is in the policy's card, `policies/oz/card.md`.
 @command
 def main(*, check: bool = False) -> None:
     record = read(RECORD)
-    write_or_check({PAGE: page(record), PLOT: plot(record)}, check=check)
+    plots = {PLOT: plot(record), debian.PLOT: debian.plot(debian.read_rows())}
+    write_or_check({PAGE: page(record), **plots}, check=check)

@@ -208,6 +208,8 @@ def test_the_pages_show_what_differs_and_what_grows() -> None:
     assert "| all | 2 | 4 | 0 | 0 | 2 | 8 | 0 | 1 |" in text
     assert "1 more packages do not\nbuild with clang-22, and of 1 the mirror" in text
     assert "| b | libs | passed | 1 | 0 | @oz: 1 |" in text
+    picture = page.plot(rows)
+    assert picture.index("<title>a, allocated: 0.900") < picture.index("<title>b, allocated: 1.010")
     shown = page.sizes(rows)
     assert "`@oz` makes these larger: b." in shown
     assert "| a | net | 100 | 0.833 | 0.833 | 0.833 | 0.833 | 0.900 | 0.950 | 0.900 | 0.910 |" in shown

@@ -76,7 +76,9 @@ def test_a_path_that_cannot_be_mounted_is_refused(name: str, tmp_path: Path) -> 
 
 @pytest.mark.soak
 def test_packages_become_corpora(tmp_path: Path) -> None:
-    done = passpilot("corpus", "debian", "-o", "d", "--level=-Oz", "zopfli", "no-such-package", cwd=tmp_path)
+    done = passpilot(
+        "corpus", "debian", "-o", "d", "--level=-Oz", "zopfli", "no-such-package", cwd=tmp_path, timeout=3000
+    )
     assert done.code == 0, done.err
     corpus = Corpus.read(str(tmp_path / "d/zopfli/corpus"))
     assert {program.name for program in corpus.programs} >= {"zopfli", "zopflipng"}
