@@ -62,10 +62,19 @@ def test_what_is_there_is_kept_for_its_level(tmp_path: Path) -> None:
     (kept,) = gather(system, ["hello"], tmp_path, "-Oz", 60.0, 1)
     assert (kept.units, kept.problem) == (7, "")
     (other,) = gather(system, ["hello"], tmp_path, "-O2", 60.0, 1)
-    assert "expected its source and what it needs" in other.problem, "it was tried again"
+    assert "expected its source and what it needs" in other.line(), "it was tried again"
+    assert "clang alone" not in other.line(), "nothing was built"
     (tmp_path / "hello/result.json").write_text("{")
     (broken,) = gather(system, ["hello"], tmp_path, "-O2", 60.0, 1)
     assert (broken.problem, broken.level) == (other.problem, "-O2")
+
+
+def test_a_full_disk_is_said_before_a_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("passpilot.training.corpus.debian.system.LEAST_FREE", 1 << 60)
+    (tmp_path / "system").mkdir()
+    (found,) = gather(DebianSystem(tmp_path / "system"), ["hello"], tmp_path, "-Oz", 60.0, 1)
+    assert "prepare.log: expected 1073741824 GiB of free disk for a build, got " in found.line()
+    assert not (tmp_path / "hello/result.json").exists(), "a later call tries again"
 
 
 @pytest.mark.parametrize("name", ["a:b", "a,b", "a b"])

@@ -45,6 +45,8 @@ class GatheredPackage:
     seconds: float = 0.0
     problem: str = ""
     """Why there is no corpus; empty if there is one."""
+    is_fetched: bool = True
+    """Whether the mirror had its source, and what its build needs."""
     is_ours: bool = False
     """Whether clang alone builds the package."""
     level: str = ""
@@ -62,7 +64,8 @@ class GatheredPackage:
     def line(self) -> str:
         """A line for people."""
         if self.problem:
-            return self.problem if self.is_ours else f"{self.problem}; clang alone does not build it, either"
+            is_theirs = self.is_fetched and not self.is_ours
+            return self.problem + "; clang alone does not build it, either" * is_theirs
         return (
             f"{self.package}: {counted(self.units, 'unit')}, {counted(self.programs, 'linked file')}, "
             f"{self.verified} make the code of the build, {self.broken} broken, {self.seconds:.0f} s"
@@ -112,6 +115,10 @@ def _gathered(package: DebianPackage, level: str) -> GatheredPackage:
     start = time.monotonic()
     try:
         package.prepare()
+    except Error as error:  # a later call tries again
+        package.remove_layers()
+        return GatheredPackage(package.name, problem=str(error), is_fetched=False, level=level)
+    try:
         found = record(package, level)
     except Error as error:
         found = GatheredPackage(package.name, problem=str(error), is_ours=_builds_with_clang(package))

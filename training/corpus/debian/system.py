@@ -34,6 +34,9 @@ USER: Final = "builder"
 MAKE_DEADLINE: Final = 1800.0
 """Seconds in which the system must be there."""
 
+LEAST_FREE: Final = 4 << 30
+"""Bytes of disk that must be free before a step of a build."""
+
 _PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
 _APART: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
 """In front of a command: its mounts and processes end with it."""
@@ -54,6 +57,7 @@ for place in $SHOWN; do
 done
 [ "$NETWORK" = yes ] && cat /etc/resolv.conf >"$ROOT/etc/resolv.conf"
 unset LOG LOWER UPPER WORK SHOWN NETWORK
+ulimit -f 8388608  # blocks of 512 bytes
 exec chroot --userspec="$WHO" "$ROOT" /bin/sh -euc "$SCRIPT"
 """
 """Mounts the layers in namespaces of its own, so that nothing stays mounted, and runs a script in them."""
@@ -133,8 +137,15 @@ class DebianSystem:
         """Run a shell script in the system below its layers; it writes into the last layer only.
 
         Its output is appended to `log`. All that it has started ends with it. Without `network` it sees none.
+        No file becomes larger than 4 GiB.
+
+        Raises:
+            InputError: the disk is nearly full.
         """
         upper = layers[-1]
+        if (free := shutil.disk_usage(log.parent).free) < LEAST_FREE:
+            expected = f"expected {LEAST_FREE >> 30} GiB of free disk for a build, got {free >> 20:,} MiB"
+            raise InputError(f"{log}: {expected}")
         work, mounted = (upper.parent / f".{upper.name}-{kind}" for kind in ("work", "root"))
         for folder in (upper, work, mounted):
             folder.mkdir(parents=True, exist_ok=True)
