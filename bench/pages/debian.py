@@ -43,9 +43,10 @@ def witnesses(rows: Sequence[Row]) -> str:
         for row in tried
     ]
     names = ["package", "section", "suite with clang-22", "tests that pass", "flaky", "different with advice"]
+    failed = sum(not row["units"] and row["is_fetched"] and not row["is_ours"] for row in rows)
+    lacking = sum(not row["is_fetched"] for row in rows)
     return f"""{table([*heads, "different"], sums)}
-{sum(not row["units"] and row["is_fetched"] and not row["is_ours"] for row in rows)} more packages do not
-build with clang-22, and of {sum(not row["is_fetched"] for row in rows)} the mirror lacked a file.
+{failed} more packages do not build with clang-22, or not in time. Of {lacking} more the mirror lacked a file.
 {_faults(ours(rows))}
 {table(names, by_package)}"""
 

@@ -206,7 +206,7 @@ def test_the_pages_show_what_differs_and_what_grows() -> None:
     rows.append(line(Witnessed("d", "train", "c", "net", is_fetched=False)))
     text = page.witnesses(rows)
     assert "| all | 2 | 4 | 0 | 0 | 2 | 8 | 0 | 1 |" in text
-    assert "1 more packages do not\nbuild with clang-22, and of 1 the mirror" in text
+    assert "1 more packages do not build with clang-22, or not in time. Of 1 more the mirror" in text
     assert "| b | libs | passed | 1 | 0 | @oz: 1 |" in text
     picture = page.plot(rows)
     assert picture.index("<title>a, allocated: 0.900") < picture.index("<title>b, allocated: 1.010")

@@ -143,16 +143,19 @@ def _with_corpus(package: DebianPackage, row: Witnessed) -> Witnessed:
     site.write_text(f"cache_file=/{CACHE}\n")
     try:
         found = record(package, LEVEL)
-    except Error:
+    except Error as first:
+        if package.is_late(first):
+            raise
         site.unlink()
         shutil.rmtree(package.folder / RECORD, ignore_errors=True)
+        plain = package.build(
+            "plain", Compiler(STOCK.c, STOCK.cxx, (LEVEL,))
+        )  # raises if clang cannot, either
+        shutil.rmtree(plain.layer)
         try:
             found = record(package, LEVEL)
         except Error as error:
-            package.build(
-                "stock", Compiler(STOCK.c, STOCK.cxx, (LEVEL,))
-            )  # raises where clang does not, either
-            return replace(row, problem=str(error), is_ours=True)
+            return replace(row, problem=str(error), is_ours=not package.is_late(error))
     cache = package.folder / RECORD / CACHE
     if site.exists() and cache.exists():
         shutil.copy(cache, package.folder / SOURCE / CACHE)
@@ -161,7 +164,7 @@ def _with_corpus(package: DebianPackage, row: Witnessed) -> Witnessed:
 
 
 def _with_tests(package: DebianPackage, row: Witnessed) -> Witnessed:
-    if row.is_ours:
+    if row.problem:
         return row
     files = {LEVEL: installed(DebianBuild(package, RECORD))}
     shutil.rmtree(package.folder / RECORD)

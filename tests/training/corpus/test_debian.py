@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.plugin.errors import InputError
-from passpilot.training.corpus.debian.gather import gather, listed_packages
-from passpilot.training.corpus.debian.package import Compiler
+from passpilot.plugin.errors import CompilationError, InputError
+from passpilot.training.corpus.debian.gather import GatheredPackage, gather, listed_packages
+from passpilot.training.corpus.debian.package import Compiler, DebianPackage
 from passpilot.training.corpus.debian.system import DebianSystem, shown_folders
 from passpilot.training.corpus.layout import Corpus
 from tests.command import passpilot, refused
@@ -75,6 +75,15 @@ def test_a_full_disk_is_said_before_a_build(tmp_path: Path, monkeypatch: pytest.
     (found,) = gather(DebianSystem(tmp_path / "system"), ["hello"], tmp_path, "-Oz", 60.0, 1)
     assert "prepare.log: expected 1073741824 GiB of free disk for a build, got " in found.line()
     assert not (tmp_path / "hello/result.json").exists(), "a later call tries again"
+
+
+def test_a_deadline_says_nothing_about_clang(tmp_path: Path) -> None:
+    late = CompilationError("x: x.log: expected it to build within 60 s, got none")
+    package = DebianPackage("x", DebianSystem(tmp_path), tmp_path, 60.0)
+    assert package.is_late(late)
+    assert not package.is_late(CompilationError("x: x.log: expected it to build, got exit code 2"))
+    assert "clang alone" not in GatheredPackage("x", problem=str(late), is_late=True).line()
+    assert "clang alone does not build it" in GatheredPackage("x", problem="x: exit code 2").line()
 
 
 @pytest.mark.parametrize("name", ["a:b", "a,b", "a b"])

@@ -47,6 +47,8 @@ class GatheredPackage:
     """Why there is no corpus; empty if there is one."""
     is_fetched: bool = True
     """Whether the mirror had its source, and what its build needs."""
+    is_late: bool = False
+    """Whether a step has not ended before its deadline."""
     is_ours: bool = False
     """Whether clang alone builds the package."""
     level: str = ""
@@ -64,7 +66,7 @@ class GatheredPackage:
     def line(self) -> str:
         """A line for people."""
         if self.problem:
-            is_theirs = self.is_fetched and not self.is_ours
+            is_theirs = self.is_fetched and not self.is_late and not self.is_ours
             return self.problem + "; clang alone does not build it, either" * is_theirs
         return (
             f"{self.package}: {counted(self.units, 'unit')}, {counted(self.programs, 'linked file')}, "
@@ -121,7 +123,9 @@ def _gathered(package: DebianPackage, level: str) -> GatheredPackage:
     try:
         found = record(package, level)
     except Error as error:
-        found = GatheredPackage(package.name, problem=str(error), is_ours=_builds_with_clang(package))
+        late = package.is_late(error)
+        is_ours = not late and _builds_with_clang(package)
+        found = GatheredPackage(package.name, problem=str(error), is_late=late, is_ours=is_ours)
     finally:
         package.remove_layers(CORPUS)
     result = replace(found, seconds=round(time.monotonic() - start, 1), level=level)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from passpilot.plugin.errors import Error
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.debian.system import USER, DebianSystem
 from passpilot.training.timing.commands import CommandResult
@@ -121,6 +122,10 @@ class DebianPackage:
         done = self.run(step, _BUILD, [self._source, layer])
         done.check(f"{self.name}: {self.log(step)}: expected it to build", self.deadline)
         return DebianBuild(self, variant)
+
+    def is_late(self, error: Error) -> bool:
+        """Whether a step has failed at its deadline, which says nothing about the compiler."""
+        return f" within {self.deadline:g} s" in str(error)
 
     def _compilers(self) -> set[str]:
         ours = {f"clang-{MAJOR}", f"clang++-{MAJOR}"}
