@@ -163,6 +163,10 @@ def test_programs_of_a_corpus_to_tune(here: Path) -> None:
         tune.main([f"--corpus={folder}", "--program=count", "--reward=run", "-o", str(here)])
     assert str(caught.value) == "tune: expected a recorded run of count, got none; use 'run: {} ...'"
     (folder / "programs.json").unlink()
+    error = refused(here, "tune", f"--corpus={folder}", "--program=count", "-o", "d")
+    assert str(error) == "tune: expected a program of library, got count"
+    for arguments in folder.rglob("*.cmd"):
+        arguments.write_bytes(b"-cc1\0-Oz\0")
     error = refused(here, "tune", f"--corpus={folder}", "-o", "d")
     assert isinstance(error, InputError)
     assert str(error) == f"tune: expected a linked program in {folder}, got none"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 OUTPUTS: Final = frozenset(
@@ -24,6 +25,10 @@ OUTPUTS: Final = frozenset(
     )
 )
 """Arguments whose next one names another output, or belongs to it."""
+
+WITH_VALUE: Final = frozenset(("-target-feature", "-mllvm", "-D", "-U", "-I", "-include", "-isystem"))
+"""Arguments whose next one is theirs, though it may look like one of the others: a RISC-V without V has
+``-target-feature -v``."""
 
 OUTPUT_FLAGS: Final = ("-sys-header-deps", "-MP", "-MV", "-H", "-v", "-ftime-report", "-print-stats")
 OUTPUT_STARTS: Final = ("-ftime-trace", "-stats-file=", "-coverage-notes-file=", "-fembed-bitcode")
@@ -60,6 +65,8 @@ def without_outputs(arguments: Sequence[str]) -> Iterator[str]:
     for argument in rest:
         if argument in OUTPUTS:
             next(rest, None)
+        elif argument in WITH_VALUE:
+            yield from (argument, *islice(rest, 1))
         elif argument not in (*OUTPUT_FLAGS, *ACTIONS) and not argument.startswith(OUTPUT_STARTS):
             yield argument
 

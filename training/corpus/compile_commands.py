@@ -47,10 +47,13 @@ class CompileCommand:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The words behind the compiler; launchers such as ccache stand before it."""
+        """The words behind the compiler, whose name may say a target; launchers stand before it."""
         for number, word in enumerate(self.words):
             if _plain(word) in COMPILERS:
-                return self.words[number + 1 :]
+                rest = self.words[number + 1 :]
+                target = os.path.basename(word).rpartition(f"-{_plain(word)}")[0]
+                is_said = any(said.startswith(("--target", "-target")) for said in rest)
+                return (f"--target={target}", *rest) if "-" in target and not is_said else rest
         return self.words[1:]
 
     @property

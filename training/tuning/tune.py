@@ -18,6 +18,7 @@ from passpilot.plugin.files import make_folder
 from passpilot.plugin.module import Module
 from passpilot.plugin.origin import warn_user
 from passpilot.training.corpus.layout import Corpus, ProgramRun
+from passpilot.training.corpus.recorded.from_recording import LIBRARY, library_program
 from passpilot.training.machines.local import MachineOptions, Machines, machines
 from passpilot.training.studies.compile_cache import CompileCache
 from passpilot.training.studies.study_file import StudyFile, is_study
@@ -258,8 +259,12 @@ class _TuneRequest:
         """The programs of a corpus, whose links may read files below `root`."""
         corpus = Corpus.read(folder, root)
         known = {program.name: program for program in corpus.programs}
-        if not known:
-            raise InputError(f"tune: expected a linked program in {folder}, got none")
+        if not known:  # as of a compile_commands.json
+            triples = {unit.triple for unit in corpus.units.values()}
+            if len(triples) != 1 or "" in triples:
+                raise InputError(f"tune: expected a linked program in {folder}, got none")
+            is_cxx = any(origin.language == "c++" for origin in corpus.facts.origins.values())
+            known = {LIBRARY: library_program(corpus.units, triples.pop(), is_cxx=is_cxx)}
         for name in self.program:
             if name not in known:
                 raise UsageError(f"tune: expected a program of {', '.join(sorted(known))}, got {name}")

@@ -105,7 +105,8 @@ def linked_units(
     """The units of a program that `linked` links."""
     measure = start_time if reward.run is not None else reward.measure(units, linked)
     small = ",".join(flag[4:] for flag in small_link(program.arguments))
-    lld = ["-fuse-ld=lld"] * ("-fuse-ld=lld" in linked.linker and not is_lld(program.linker))
+    is_build = program.is_library or is_lld(program.linker)
+    lld = ["-fuse-ld=lld"] * ("-fuse-ld=lld" in linked.linker and not is_build)
     more = [*lld, *[f"-Wl,{small}"] * bool(small)]
     how = f"linked by lld {small.replace(',', ' ')}".rstrip()
     if has_own_layout(program.arguments):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.module import Module
 from passpilot.training.corpus.builder import CorpusDraft
 from passpilot.training.corpus.compile_commands import CompileCommand, draft_commands, read_commands
 from tests.training.corpus.builds import SOURCES, run, write
@@ -38,7 +39,10 @@ def test_an_entry_says_where_its_files_are(tmp_path: Path) -> None:
     [
         ("cc -c a.c", "-c a.c", False, False),
         ("/usr/bin/clang++-22 -c", "-c", True, False),
-        ("ccache x86_64-linux-gnu-g++-12.2 -c g++", "-c g++", True, False),
+        ("ccache x86_64-linux-gnu-g++-12.2 -c g++", "--target=x86_64-linux-gnu -c g++", True, False),
+        ("/opt/bin/arm-none-eabi-gcc -c a.c", "--target=arm-none-eabi -c a.c", False, False),
+        ("arm-none-eabi-clang-22 -target thumbv6m -c", "-target thumbv6m -c", False, False),
+        ("my-clang -c", "-c", False, False),
         ("gcc-12 -c", "-c", False, False),
         ("distcc ccache c++ -c", "-c", True, False),
         ("passpilot cc --log=x -c", "--log=x -c", False, True),
@@ -51,6 +55,18 @@ def test_an_entry_says_where_its_files_are(tmp_path: Path) -> None:
 def test_the_compiler_of_a_command(words: str, arguments: str, *, is_cxx: bool, is_ours: bool) -> None:
     made = CompileCommand("/", tuple(words.split()), "", "")
     assert (" ".join(made.arguments), made.is_cxx, made.is_ours) == (arguments, is_cxx, is_ours)
+
+
+def test_a_cross_compilers_entry_has_its_target_and_all_its_features(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text("int twice(int x) { return 2 * x; }\n")
+    words = ["riscv32-unknown-elf-gcc", "-march=rv32imac", "-Oz", "-c", "a.c"]
+    made = draft(tmp_path, {"directory": str(tmp_path), "file": "a.c", "arguments": words})
+    (unit,) = made.units
+    (tmp_path / "a.bc").write_bytes(unit.bitcode())
+    module = str(Module.read(tmp_path / "a.bc"))
+    assert 'target triple = "riscv32-unknown-unknown-elf"' in module
+    assert ",-v," in module
+    assert ",-target-feature" not in module
 
 
 def draft(folder: Path, *entries: object, options: tuple[str, ...] = ()) -> CorpusDraft:

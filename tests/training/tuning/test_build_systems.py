@@ -107,7 +107,9 @@ class Shape:
 
 SHAPES: Final = {
     "make": Shape("make CFLAGS=-Oz", "make CFLAGS=-Oz CC=", {"Makefile": MAKE}),
-    "make, absolute path": Shape("make", "passpilot build", {"Makefile": f"CC={CLANG} -Oz\n{MAKE}"}),
+    "make, `CC` with a path or flags": Shape(
+        "make", "passpilot build", {"Makefile": f"CC={CLANG} -Oz\n{MAKE}"}
+    ),
     "CMake, Makefiles": Shape(
         "cmake --build out",
         "cmake -B out -DCMAKE_C_COMPILER_LAUNCHER",
@@ -335,7 +337,8 @@ BOARDS: Final = {
     "cmake": {
         "CMakeLists.txt": "cmake_minimum_required(VERSION 3.20)\nproject(fw C)\n"
         "add_executable(fw.elf startup.c fw.c)\n"
-        "target_link_options(fw.elf PRIVATE -T ${CMAKE_SOURCE_DIR}/link.ld -Wl,--gc-sections)\n",
+        "target_link_options(fw.elf PRIVATE LINKER:--gc-sections,-T,all.ld -L${CMAKE_SOURCE_DIR})\n",
+        "all.ld": "INCLUDE link.ld\n",
         "cross.cmake": "set(CMAKE_SYSTEM_NAME Generic)\nset(CMAKE_C_COMPILER clang-22)\n"
         f'set(CMAKE_C_COMPILER_TARGET thumbv7em-none-eabi)\nset(CMAKE_C_FLAGS_INIT "{CORTEX} {SECTIONS}")\n'
         'set(CMAKE_EXE_LINKER_FLAGS_INIT "-fuse-ld=lld -nostdlib")\n'

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from passpilot.plugin.files import read_regular
@@ -143,6 +143,8 @@ class _ProgramDraft:
         self._foreign: list[str] = []
         self._arguments: list[str] = []
         self._inner: list[RecordedLink] = []
+        items = link.items  # a script is an option's value, or an input that is no object
+        self._has_script = any(item.kind == "other" or item.text == "-T" for item in items)
         self._add(link)
 
     @property
@@ -209,15 +211,18 @@ class _ProgramDraft:
         )
 
     def _is_needed(self, argument: str) -> bool:
-        """Whether an argument matters: a folder of libraries does if one of those that remain is in it."""
-        if not argument.startswith("-L"):
+        """Whether an argument matters: a folder does for a library in it, and for what a script includes."""
+        if not argument.startswith("-L") or self._has_script:
             return True
         names = [word[2:] for word in self._arguments if word.startswith("-l")]
         files = [[name[1:]] if name.startswith(":") else [f"lib{name}.so", f"lib{name}.a"] for name in names]
         return any(os.path.exists(os.path.join(argument[2:], file)) for some in files for file in some)
 
 
-LIBRARY: Final = (
+LIBRARY: Final = "library"
+"""The program of what a build has made that links nothing."""
+
+LIBRARY_LINK: Final = (
     *("-nostdlib", "-static", "-no-pie", "-Wl,-e,0", "-Wl,-z,muldefs"),
     *("-Wl,--unresolved-symbols=ignore-all", "-Wl,--no-gc-sections"),
 )
@@ -230,13 +235,17 @@ def _triple(unit: RecordedUnit) -> str:
     return unit.arguments[unit.arguments.index("-triple") + 1]
 
 
+def library_program(names: Iterable[str], triple: str, *, is_cxx: bool) -> CorpusProgram:
+    """Units that nothing links, as a program."""
+    words = (f"--target={triple}", *(WASM_LIBRARY if triple.startswith("wasm") else LIBRARY_LINK))
+    language, compiler = ("c++", "c++") if is_cxx else ("c", "cc")
+    return CorpusProgram(LIBRARY, language, compiler, tuple(sorted(names)), arguments=words)
+
+
 def _library(names: Mapping[RecordedUnit, str]) -> CorpusProgram:
     """What a build has made that links nothing: its objects, for archives."""
-    triple = _triple(next(iter(names)))
-    language = "c++" if any(unit.language == "c++" for unit in names) else "c"
-    words = (f"--target={triple}", *(WASM_LIBRARY if triple.startswith("wasm") else LIBRARY))
-    objects = tuple(sorted(names.values()))
-    return CorpusProgram("library", language, "c++" if language == "c++" else "cc", objects, arguments=words)
+    is_cxx = any(unit.language == "c++" for unit in names)
+    return library_program(names.values(), _triple(next(iter(names))), is_cxx=is_cxx)
 
 
 def names_of(places: Sequence[tuple[str, str]], root: str = "") -> list[str]:

@@ -186,7 +186,15 @@ class _Reader:
                 self._add_option(argument)
             else:
                 self._add_input(argument)
-        return LinkCommand(tuple(self._items), self._absolute(self._output))
+        scripts = {number + 1 for number, item in enumerate(self._items) if item.text == "-T"}
+        items = [self._found(item) if n in scripts else item for n, item in enumerate(self._items)]
+        return LinkCommand(tuple(items), self._absolute(self._output))
+
+    def _found(self, script: LinkItem) -> LinkItem:
+        """A script where linkers find it: in the folder of the link, or in one of `-L`."""
+        name = os.path.relpath(script.text, self._directory)
+        places = (script.text, *(os.path.join(folder, name) for folder in self._folders))
+        return LinkItem(next(filter(os.path.exists, places), script.text))
 
     def _add_input(self, path: str) -> None:
         self._items.append(LinkItem(self._absolute(path), is_input=True, whole=self._whole))
