@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -18,6 +19,9 @@ from passpilot.training.rewards import REWARDS
 
 if TYPE_CHECKING:
     from passpilot.training.learning.training import Training
+
+UNFINISHED: Final = "unfinished.json"
+"""Is in a folder of `train data` that the same call may go on with."""
 
 EXAMPLE: Final = """\
 example:
@@ -116,8 +120,8 @@ def main(argv: Sequence[str]) -> int:
     what = {"imitate": "learning", "native-size": "compiling"}.get(name, "gathering decisions")
     with ExitStack() as stack:
         stack.enter_context(quiet_pipe())
-        if name == "data":
-            stack.enter_context(new_folder(who, output, force=force, marks=("data.json",)))
+        if name == "data" and (force or not os.path.exists(os.path.join(output, UNFINISHED))):
+            stack.enter_context(new_folder(who, output, force=force, marks=("data.json", UNFINISHED)))
         step = stack.enter_context(described_progress(what))
         with needs("train", who):
             function = getattr(training, COMMANDS[name][0])

@@ -6,19 +6,20 @@ FOLDER/train/lua.parquet  FOLDER/validation/expat.parquet  FOLDER/data.json
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import Error, InputError, UsageError
-from passpilot.plugin.files import make_folder, write_file
+from passpilot.plugin.files import make_folder, read_regular, write_file
 from passpilot.plugin.load import load_file
 from passpilot.runners.plurals import counted
 from passpilot.training.corpus.layout import Corpus
@@ -29,7 +30,12 @@ from passpilot.training.data.shards import SUFFIX, DecisionRows, ShardWriter
 from passpilot.training.machines.local import machines
 
 DESCRIPTION: Final = "data.json"
+UNFINISHED: Final = "unfinished.json"
+"""What a call that was ended has finished; the same call goes on behind it."""
 FORMAT: Final = 1
+_BESIDE: Final = {"output", "timeout", "engine", "address", "jobs", "callbacks", "command"}
+"""Arguments that do not change what is collected."""
+T = TypeVar("T")
 _ODD: Final = re.compile(r"[^\w.+-]")
 
 
@@ -63,6 +69,49 @@ class Collected:
 
     programs: dict[str, CollectedProgram] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    arguments: dict[str, object] = field(default_factory=dict)
+    """Those of the call, if the same call may go on with what was collected."""
+
+    @classmethod
+    def begun(cls, folder: str, arguments: dict[str, object]) -> Collected:
+        """What the same call has collected before it was ended; nothing if there was none.
+
+        Raises:
+            InputError: another call has begun the folder.
+        """
+        arguments = json.loads(json.dumps(arguments))
+        path = os.path.join(folder, UNFINISHED)
+        if not os.path.exists(path):
+            return cls(arguments=arguments)
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+            found = json.loads(read_regular(path))
+            if found["arguments"] == arguments:
+                programs = {name: CollectedProgram(**value) for name, value in found["programs"].items()}
+                return cls(programs, list(found["left_out"]), arguments)
+        raise InputError(
+            f"{folder}: expected a new folder, got one that another call of train data has begun; "
+            "repeat that call to go on, or give --force to replace it"
+        )
+
+    def left(self, wanted: Iterable[T], program: Callable[[T], str], step: Steps) -> list[T]:
+        """What is wanted of programs that are not finished; `step` counts that."""
+        found = [one for one in wanted if program(one) not in self.programs]
+        step.total = len(found)
+        return found
+
+    def keep(self, folder: str) -> None:
+        """Write what is finished, for a call that goes on.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        value = {"arguments": self.arguments, **self.described()}
+        write_file(os.path.join(folder, UNFINISHED), json.dumps(value) + "\n")
+
+    def described(self) -> dict[str, object]:
+        """What the files of the folder say about it."""
+        programs = {name: asdict(program) for name, program in self.programs.items()}
+        return {"programs": programs, "left_out": list(dict.fromkeys(self.problems))}
 
     def sums(self) -> dict[str, CollectedProgram]:
         sums: dict[str, CollectedProgram] = {}
@@ -113,8 +162,8 @@ def gather_decisions(
 ) -> Collected:
     """Compile modules with teachers and keep all decisions in shards, as `passpilot train data` does.
 
-    The arguments are the options of the command. `inputs` are modules, or logs; `output` is a new folder;
-    `at` has pipelines by extension points.
+    The arguments are the options of the command. `inputs` are modules, or logs; `output` is a new folder, or
+    one that the same call has begun; `at` has pipelines by extension points.
 
     Args:
         callbacks: functions that are called with how many modules or programs are done, and of how many.
@@ -124,25 +173,27 @@ def gather_decisions(
         UsageError: the arguments do not go together.
         Error: a file cannot be read or written, or nothing is decided.
     """
+    given = {name: value for name, value in locals().items() if name not in _BESIDE}
     for file in load:
         load_file(file)
     teachers, step = tuple(teacher) or ("default",), Steps(callbacks)
     logs = _logs(inputs, output, corpus, program, part, teachers, flips)
     parts, rest = (_parts(split, corpus, inputs), "") if split else (None, part)
+    earlier = Collected.begun(output, given)
     if logs:
         collected = collect_logs(logs, point, output, part)
     elif flips:
         source = Corpus.read(corpus, root)
-        step.total = len(program or programs_of(source))
+        left = earlier.left(wanted_programs(source, program), str, step)
         with machines(engine, address, jobs, load) as where:
             settings = FlipSettings(flips, budget, teacher=teachers[0], deadline=timeout, machines=where)
-            collected = collect_flips(source, program, settings, output, parts, rest, step)
+            collected = collect_flips(source, left, settings, output, parts, rest, step, earlier)
     else:
-        modules = chosen_modules(inputs, corpus, program, passes)
-        step.total = len(modules)
+        every = chosen_modules(inputs, corpus, program, passes)
+        modules = earlier.left(every, lambda module: module.program, step)
         with machines(engine, address, jobs, load) as where:
             teaching = Teaching(point, teachers, at or {}, reward, deadline=timeout, machines=where)
-            collected = collect(modules, teaching, output, parts, rest, step)
+            collected = collect(modules, teaching, output, parts, rest, step, earlier)
     write_description(output, collected, command, () if logs else teachers)
     return collected
 
@@ -171,7 +222,8 @@ def _logs(
         raise UsageError(f"{who}: give modules, logs or --corpus=DIR, one of them")
     if logs and len(logs) < len(inputs):
         raise UsageError(f"{who}: give logs or modules, not both")
-    if os.path.exists(output) and os.listdir(output):
+    there = os.listdir(output) if os.path.exists(output) else []
+    if there and UNFINISHED not in there:
         raise InputError(f"{output}: expected a new folder, got one with files")
     if flips and (len(teachers) > 1 or not corpus):
         raise UsageError(f"{who}: --flips works with --corpus and at most one --teacher")
@@ -256,6 +308,7 @@ def collect(
     split: SplitFile | None,
     part: str,
     step: Callable[[], object] = lambda: None,
+    earlier: Collected | None = None,
 ) -> Collected:
     """Compile modules with teachers, and write their decisions into shards.
 
@@ -266,13 +319,18 @@ def collect(
         split: says which programs come into which part.
         part: that of programs which `split` does not name; if empty, they are left out.
         step: called after every module.
+        earlier: what the modules are added to; it is kept after every program.
 
     Raises:
         InputError: a shard cannot be written, or no module gives a decision.
     """
     parts = split.by_program() if split else {}
     wanted = [module for module in modules if parts.get(module.program, part)]
-    return _some(_written(gather(wanted, teaching, step), folder, parts, part), folder)
+    programs = (
+        (program, gather(list(same), teaching, step))
+        for program, same in groupby(wanted, key=lambda module: module.program)
+    )
+    return _some(_written(programs, folder, parts, part, earlier), folder)
 
 
 def collect_flips(
@@ -283,6 +341,7 @@ def collect_flips(
     split: SplitFile | None,
     part: str,
     step: Callable[[], object] = lambda: None,
+    earlier: Collected | None = None,
 ) -> Collected:
     """Flip LLVM's inlining decisions in programs of a corpus, and write what that tells into shards.
 
@@ -290,8 +349,10 @@ def collect_flips(
         InputError: a program is unknown, a shard cannot be written, or nothing could be flipped.
     """
     parts = split.by_program() if split else {}
-    wanted = [name for name in wanted_programs(corpus, programs) if parts.get(name, part)]
-    return _some(_written(gather_flips(corpus, wanted, flips, step), folder, parts, part), folder)
+    known = wanted_programs(corpus, programs) if programs or not earlier else {}
+    wanted = [name for name in known if parts.get(name, part)]
+    taught = ((name, gather_flips(corpus, [name], flips, step)) for name in wanted)
+    return _some(_written(taught, folder, parts, part, earlier), folder)
 
 
 def collect_logs(paths: Sequence[str], point: str, folder: str, part: str) -> Collected:
@@ -300,38 +361,43 @@ def collect_logs(paths: Sequence[str], point: str, folder: str, part: str) -> Co
     Raises:
         Error: a log cannot be read, or a shard not be written.
     """
-    logged = (
-        Taught(TaughtModule(program_of(path), path, path, ""), rows, "", {})
-        for path in sorted(paths, key=program_of)
-        for rows in (logged_decisions(path, point, program_of(path), path),)
-    )
-    return _written(logged, folder, {}, part)
+
+    def logged(program: str, logs: Iterable[str]) -> Iterator[Taught]:
+        for path in logs:
+            rows = logged_decisions(path, point, program, path)
+            yield Taught(TaughtModule(program, path, path, ""), rows, "", {})
+
+    programs = groupby(sorted(paths, key=program_of), key=program_of)
+    return _written(((program, logged(program, logs)) for program, logs in programs), folder, {}, part)
 
 
-def _written(taught: Iterable[Taught | Error], folder: str, parts: Mapping[str, str], part: str) -> Collected:
-    """Write what modules teach into shards, one program after the other."""
-    collected = Collected()
-
-    def good() -> Iterator[Taught]:
-        for module in taught:
-            if isinstance(module, Error):
-                collected.problems.append(str(module))
-            else:
-                yield module
-
-    for program, modules in groupby(good(), key=lambda module: module.module.program):
-        counts = collected.programs.setdefault(program, CollectedProgram(parts.get(program, part)))
-        place = os.path.join(folder, counts.part)
-        make_folder(place)
+def _written(
+    programs: Iterable[tuple[str, Iterable[Taught | Error]]],
+    folder: str,
+    parts: Mapping[str, str],
+    part: str,
+    earlier: Collected | None = None,
+) -> Collected:
+    """Write what the modules of programs teach into shards, one program after the other."""
+    collected = earlier or Collected()
+    for program, modules in programs:
+        place = os.path.join(folder, parts.get(program, part))
         writer: ShardWriter | None = None
         for module in modules:
+            if isinstance(module, Error):
+                collected.problems.append(str(module))
+                continue
+            counts = collected.programs.setdefault(program, CollectedProgram(parts.get(program, part)))
             if writer is None:
                 path = os.path.join(place, f"{_ODD.sub('_', program)}{SUFFIX}")
                 writer = ShardWriter(path, module.rows.schema)
             writer.add(module.rows)
             counts.add(module.rows, module.teacher)
         if writer is not None and writer.decisions:
+            make_folder(place)
             writer.close()
+            if collected.arguments:
+                collected.keep(folder)
     return collected
 
 
@@ -349,11 +415,7 @@ def write_description(folder: str, collected: Collected, command: str, teachers:
     Raises:
         InputError: the file cannot be written.
     """
-    value = {
-        "format": FORMAT,
-        "command": command,
-        "teachers": list(teachers),
-        "programs": {name: asdict(program) for name, program in collected.programs.items()},
-        "left_out": collected.problems,
-    }
+    value = {"format": FORMAT, "command": command, "teachers": list(teachers), **collected.described()}
     write_file(os.path.join(folder, DESCRIPTION), json.dumps(value, indent=1) + "\n")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(folder, UNFINISHED))

@@ -258,3 +258,54 @@ def test_columns_of_text() -> None:
 def test_what_is_no_schema(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         DecisionSchema.from_json(text)
+
+
+def test_a_call_that_is_ended_goes_on_behind_its_programs(tmp_path: Path) -> None:
+    paths = []
+    for program in ("a", "b", "c"):
+        (tmp_path / program).mkdir()
+        (tmp_path / program / "m.ll").write_text(CALLS)
+        paths.append(str(tmp_path / program / "m.ll"))
+    whole = gather_decisions(paths, str(tmp_path / "whole"))
+
+    def end(done: int, _total: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    data = tmp_path / "data"
+    with pytest.raises(KeyboardInterrupt):
+        gather_decisions(paths, str(data), callbacks=[end])
+    assert sorted(str(path.relative_to(data)) for path in data.rglob("*.*")) == [
+        "train/a.parquet",
+        "unfinished.json",
+    ]
+    with pytest.raises(
+        InputError, match=r"got one that another call of train data has begun; repeat that call"
+    ):
+        gather_decisions(paths, str(data), teacher=["const:0"])
+    refused = passpilot("train", "data", *paths, "--teacher=const:0", "-o", "data", cwd=tmp_path)
+    assert (refused.code, "has begun; repeat that call to go on, or give --force" in refused.err) == (1, True)
+
+    steps = list[tuple[int, int]]()
+    found = gather_decisions(paths, str(data), callbacks=[lambda *step: steps.append(step)])
+    assert steps == [(1, 2), (2, 2)], "a is not compiled again"
+    assert found.programs == whole.programs
+    for name in ("train/a.parquet", "train/b.parquet", "train/c.parquet", "data.json"):
+        assert (data / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert not (data / "unfinished.json").exists()
+
+
+def test_a_command_goes_on_and_force_begins_anew(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p/m.ll").write_text(CALLS)
+    words = ("train", "data", "p/m.ll", "-o", "data")
+    (tmp_path / "data").mkdir()
+    for text in ("{", '{"arguments": {}}', "[]"):
+        (tmp_path / "data/unfinished.json").write_text(text)
+        assert "another call of train data has begun" in passpilot(*words, cwd=tmp_path).err
+    done = passpilot(*words, "--force", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert not (tmp_path / "data/unfinished.json").exists()
+    begun = {"arguments": Collected.begun(str(tmp_path / "new"), {"x": 1}).arguments, "programs": {}}
+    (tmp_path / "data/unfinished.json").write_text(json.dumps(begun | {"left_out": []}))
+    assert Collected.begun(str(tmp_path / "data"), {"x": 1}).programs == {}
