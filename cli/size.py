@@ -38,6 +38,7 @@ examples:
   passpilot size lua luac
   passpilot size lua --result=base.json
   passpilot size lua --against=base.json --fail-over=0.5% --markdown=growth.md
+  passpilot size firmware.elf --regions=memory.ld
   passpilot tune --ladder -o tuned -- make -j2
   passpilot size --ladder tuned/lua --allow=unwind,lto"""
 
@@ -51,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
     is_ladder, _ = values.pop("ladder"), values.pop("traceback")
     if is_ladder or values["allow"]:
         values.pop("limit")
-        for name in ("against", "map", "fail_over"):
+        for name in ("against", "map", "regions", "fail_over"):
             if values.pop(name):
                 raise UsageError(
                     f"size: --{name.replace('_', '-')}: expected no --ladder or --allow beside it"
@@ -59,6 +60,7 @@ def main(argv: Sequence[str]) -> int:
         _ladder(files, tables, raw, values)
         return 0
     limit, against, linker_map = values.pop("limit"), values.pop("against"), values.pop("map")
+    regions = values.pop("regions")
     budget_text = values.pop("fail_over")
     plain = {**dict.fromkeys(values), "reward": REWARD}
     if given := next((name for name, value in values.items() if value and value != plain[name]), None):
@@ -71,9 +73,10 @@ def main(argv: Sequence[str]) -> int:
     from passpilot.training.growth.growth import GrowthBudget
 
     budget = GrowthBudget.parse(budget_text) if budget_text else None
-    report = SizeReport.of(files, linker_map)
+    report = SizeReport.of(files, linker_map, regions)
     if against:
-        return _compare(report, against, budget, (tables, raw, limit))
+        before = SizeReport.read(against, regions)
+        return _compare(report, _pairs(before.files, report.files, against), budget, (tables, raw, limit))
     _show(report, tables, raw, limit)
     return 0
 
@@ -107,6 +110,13 @@ def make_parser() -> Parser:
         help="exit with 1 if what is loaded grew by more than this, with --against",
     )
     parser.option("map", default="", metavar="FILE", help="lld's map of the program, for sizes by object")
+    parser.option(
+        "regions",
+        default="",
+        metavar="FILE",
+        help="a linker script with MEMORY, or GNU ld's map: what is taken of flash, of RAM and of other "
+        "regions, of which --against shows the growth, too",
+    )
     with parser.group("ladder"):
         ladder_options(parser)
         reward = "allocated, text, file or compressed (allocated)"
@@ -144,17 +154,19 @@ def _show(report: SizeReport, tables: str, raw: str, limit: int) -> None:
 
 
 def _compare(
-    report: SizeReport, against: str, budget: GrowthBudget | None, options: tuple[str, str, int]
+    report: SizeReport,
+    pairs: Sequence[tuple[MeasuredFile, MeasuredFile]],
+    budget: GrowthBudget | None,
+    options: tuple[str, str, int],
 ) -> int:
     """Show what grew; 1 if a file is over the budget."""
-    from passpilot.training.file_sizes import SizeReport
     from passpilot.training.growth.growth import Growth
     from passpilot.training.growth.text import growth_blocks, growth_markdown, size_block, verdict
 
     tables, raw, limit = options
     pages, lines, rows, code = [], [], [], 0
-    for before, now in _pairs(SizeReport.read(against).files, report.files, against):
-        growth, sizes = Growth(before.contents, now.contents), size_block(before.sizes, now.sizes)
+    for before, now in pairs:
+        growth, sizes = Growth(before.contents, now.contents), size_block(before.rows, now.rows)
         allowed = budget is None or budget.allows(growth)
         code |= not allowed
         lines += [f"{now.name}: {verdict(growth, budget)}", *sizes.lines()]

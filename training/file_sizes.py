@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, cast
 
 from passpilot.plugin.errors import InputError
@@ -24,6 +24,7 @@ from passpilot.training.growth.contents import (
     members,
     section_sizes,
 )
+from passpilot.training.growth.regions import MemoryRegion, RegionUse, read_regions, region_uses
 from passpilot.training.growth.text import SizeTable, content_blocks
 from passpilot.training.rewards import xz_bytes
 from passpilot.training.timing.commands import Commands
@@ -97,20 +98,29 @@ class MeasuredFile:
     """Its four sizes; that of xz is None for a file that is too large to compress it in passing."""
     sections: Sequence[SectionSize]
     contents: Contents
+    regions: Mapping[str, RegionUse] = field(default_factory=dict)
+    """What it takes of regions of memory, if they are known."""
 
     @classmethod
-    def of(cls, path: str, linker_map: str = "") -> MeasuredFile:
+    def of(cls, path: str, linker_map: str = "", regions: Sequence[MemoryRegion] = ()) -> MeasuredFile:
         """Measure a file, as `SizeReport.of` does."""
+        uses = region_uses(path, regions) if regions else {}
         sections = _read(path)
         sizes = _sizes(path, sections, Commands(), DEADLINE, MOST_XZ)._asdict()
         known = {name: None if size < 0 else size for name, size in sizes.items()}
-        return cls(path, known, sections, Contents.of(path, linker_map))
+        return cls(path, known, sections, Contents.of(path, linker_map), uses)
+
+    @property
+    def rows(self) -> dict[str, int | None]:
+        """The sizes, and what it takes of regions."""
+        return {**self.sizes, **{name: use.used for name, use in self.regions.items()}}
 
     def to_json(self) -> dict[str, object]:
         """The sizes, all sections, those that are not loaded, too, the source files and the symbols."""
         return {
             "name": self.name,
             **self.sizes,
+            **({"regions": self.regions} if self.regions else {}),
             "sections": [section._asdict() for section in self.sections],
             "units": dict(sorted(self.contents.units.items())),
             "symbols": {name: list(row) for name, row in sorted(self.contents.symbols.items())},
@@ -127,6 +137,7 @@ class MeasuredFile:
             row = cast("Any", value)
             sections = [SectionSize(**section) for section in row["sections"]]
             symbols = {name: SymbolSize(*symbol) for name, symbol in row["symbols"].items()}
+            regions = {name: RegionUse(*use) for name, use in row.get("regions", {}).items()}
             units, loaded = dict[str, int](row["units"]), loaded_sections(sections)
             sizes = {name: row[name] for name in FileSizes._fields}
             numbers = [
@@ -134,6 +145,7 @@ class MeasuredFile:
                 *units.values(),
                 *loaded.values(),
                 *(each.size for each in symbols.values()),
+                *(size for use in regions.values() for size in use),
             ]
             texts = [row["name"], *(text for each in symbols.values() for text in each[1:])]
             if not all(isinstance(each, int) for each in numbers if each is not None):
@@ -143,7 +155,7 @@ class MeasuredFile:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             msg = f"{where}: expected what `passpilot size --result={where}` writes, got another file"
             raise InputError(msg) from error
-        return cls(row["name"], sizes, sections, Contents(row["name"], loaded, units, symbols))
+        return cls(row["name"], sizes, sections, Contents(row["name"], loaded, units, symbols), regions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,34 +165,37 @@ class SizeReport:
     files: Sequence[MeasuredFile]
 
     @classmethod
-    def of(cls, paths: Iterable[str], linker_map: str = "") -> SizeReport:
-        """Measure files.
+    def of(cls, paths: Iterable[str], linker_map: str = "", regions: str = "") -> SizeReport:
+        """Measure files; `regions` is a linker script.
 
         Raises:
             Error: a file cannot be measured, as `file_sizes` says.
         """
-        return cls([MeasuredFile.of(path, linker_map) for path in paths])
+        known = read_regions(regions) if regions else []
+        return cls([MeasuredFile.of(path, linker_map, known) for path in paths])
 
     @classmethod
-    def read(cls, path: str) -> SizeReport:
-        """Read what `text` has written, or measure a program.
+    def read(cls, path: str, regions: str = "") -> SizeReport:
+        """Read what `text` has written, or measure a program; `regions` is a linker script.
 
         Raises:
             Error: the file is neither.
         """
         if not read_input(path, "a result of passpilot size, or a program").lstrip().startswith(b"{"):
-            return cls.of([path])
+            return cls.of([path], regions=regions)
         value = read_json(path)
         files = value.get("files") if isinstance(value, dict) else None
         return cls([MeasuredFile.from_json(file, path) for file in files] if isinstance(files, list)
                    else [MeasuredFile.from_json(value, path)])  # fmt: skip
 
     def _rows(self) -> list[list[str]]:
-        """The heads, the four sizes, then the loaded sections, with a column for each file."""
+        """The heads, the four sizes, regions, then the loaded sections, with a column for each file."""
         rows = [["", *(file.name for file in self.files)]]
         for name in FileSizes._fields:
             sizes = [file.sizes[name] for file in self.files]
             rows.append([name, *("-" if size is None else f"{size:,}" for size in sizes)])
+        places = dict.fromkeys(name for file in self.files for name in file.regions)
+        rows += [[name, *(str(file.regions.get(name, "-")) for file in self.files)] for name in places]
         loaded = [file.contents.sections for file in self.files]
         names = dict.fromkeys(name for sections in loaded for name in sections)
         for name in sorted(names, key=lambda name: -max(sections.get(name, 0) for sections in loaded)):
