@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -60,6 +61,18 @@ class FunctionRows:
             np.concatenate([np.zeros((0, len(SHAPE))), *(part.shape for part in rows)]),
             np.concatenate([np.zeros(0), *(part.sizes for part in rows)]),
         )
+
+    def chosen(self, numbers: Sequence[int]) -> FunctionRows:
+        """The functions with these numbers."""
+        names = [self.names[number] for number in numbers]
+        return FunctionRows(names, self.counts[numbers], self.shape[numbers], self.sizes[numbers])
+
+    def sampled(self, most: int) -> FunctionRows:
+        """At most so many functions, those whose names have the smallest hashes."""
+        if len(self.names) <= most:
+            return self
+        hashes = [blake2b(name.encode(), digest_size=8).digest() for name in self.names]
+        return self.chosen(sorted(sorted(range(len(hashes)), key=hashes.__getitem__)[:most]))
 
 
 @cache
@@ -122,7 +135,5 @@ def _measured(taught: TaughtModule) -> FunctionRows:
     options.filetype, options.opt_level, options.relocation_model = file_type("obj"), OPT_LEVEL, "pic"
     sizes = symbol_sizes(generate(module, options, []).code)
     kept = [number for number, name in enumerate(rows.names) if name in sizes]
-    names = [rows.names[number] for number in kept]
-    return FunctionRows(
-        names, rows.counts[kept], rows.shape[kept], np.array([sizes[name] for name in names], np.float64)
-    )
+    found = rows.chosen(kept)
+    return replace(found, sizes=np.array([sizes[name] for name in found.names], np.float64))

@@ -26,6 +26,10 @@ from passpilot.training.native_size.functions import FunctionRows, measured_rows
 from passpilot.training.native_size.model import NativeSize
 
 TRAIN: Final = "train"
+TOGETHER: Final = 256
+"""Modules whose functions are in memory beside those that were chosen."""
+MOST_FUNCTIONS: Final = 100_000
+"""Functions of a part that are kept; learning from so many takes 0.6 GB."""
 
 
 def fit_native_size(
@@ -131,14 +135,20 @@ class NativeSizeTraining:
 
     def _gathered(self, step: Callable[[], None]) -> dict[str, FunctionRows]:
         wanted = [module for module in self.modules if module.program in self.parts]
-        results = measured_rows(wanted, self.machines, self.deadline, lambda _number, _made: step())
-        found: dict[str, list[FunctionRows]] = {}
-        for module, result in zip(wanted, results, strict=True):
-            if isinstance(result, Error):
-                self.problems.append(f"{module.name}: {result}")
-            else:
-                found.setdefault(self.parts[module.program], []).append(result)
-        return {part: FunctionRows.joined(rows) for part, rows in found.items()}
+        found: dict[str, FunctionRows] = {}
+        for start in range(0, len(wanted), TOGETHER):
+            modules = wanted[start : start + TOGETHER]
+            results = measured_rows(modules, self.machines, self.deadline, lambda _number, _made: step())
+            rows: dict[str, list[FunctionRows]] = {}
+            for module, result in zip(modules, results, strict=True):
+                if isinstance(result, Error):
+                    self.problems.append(f"{module.name}: {result}")
+                else:
+                    rows.setdefault(self.parts[module.program], []).append(result)
+            for part, new in rows.items():
+                earlier = [found[part]] if part in found else []
+                found[part] = FunctionRows.joined([*earlier, *new]).sampled(MOST_FUNCTIONS)
+        return found
 
     def _card(self, command: str) -> str:
         pipelines = sorted({module.pipeline for module in self.modules})

@@ -18,6 +18,7 @@ from passpilot.plugin.module import Module
 from passpilot.training.compiler_pb2 import Start
 from passpilot.training.data.gather import TaughtModule
 from passpilot.training.machines.local import Machines
+from passpilot.training.native_size import training
 from passpilot.training.native_size.fit import NEAR, Accuracy
 from passpilot.training.native_size.functions import SHAPE, FunctionRows, measured_rows, rows_of, shape_of
 from passpilot.training.native_size.model import HEAD, SHIPPED, NativeSize, shipped
@@ -194,3 +195,24 @@ def test_progress_is_for_calls_alone() -> None:
     ):
         with pytest.raises(InputError, match=f"partial: expected the point inline alone, got {start.point}"):
             progress_of(start)
+
+
+def test_so_many_functions_are_kept_in_whatever_batches_they_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules = []
+    for number in range(6):
+        path = tmp_path / f"{number}.ll"
+        path.write_text(CODE.replace("@plain", f"@plain{number}").replace("@loop", f"@loop{number}"))
+        modules.append(TaughtModule("p", path.name, str(path), "default<O0>"))
+    monkeypatch.setattr(training, "MOST_FUNCTIONS", 5)
+    found = {}
+    for together in (1, 4, 6):
+        monkeypatch.setattr(training, "TOGETHER", together)
+        rows = NativeSizeTraining(modules, {"p": "train"})._gathered(lambda: None)["train"]
+        assert len(rows.counts) == len(rows.shape) == len(rows.sizes) == 5
+        found[together] = list(rows.names)
+    assert found[1] == found[4] == found[6]
+    every = FunctionRows.joined([rows_of(Module.read(module.path)) for module in modules])
+    assert list(every.sampled(5).names) == found[1]
+    assert every.sampled(12) is every
