@@ -43,6 +43,8 @@ OPEN = ("train", "validation", "test")
             b"dh_auto_test\n\tmake -j1 test\nmake[1]: Nothing to be done for 'test'.\n[ 50%] Built a\n",
             0,
         ),
+        (b"dh_auto_test -a\n\tcd o && meson test\nninja: no work to do.\nNo tests defined.\n", 0),
+        (b"Test project /build/source/o\nNo tests were found!!!\n", 0),
         (b"", 0),
     ],
 )

@@ -46,9 +46,10 @@ COUNTED: Final = (
 
 _TIME: Final = re.compile(rb"\(?\b\d+(?:\.\d+)? ?(?:ms|s|sec|seconds)\b\)?")
 _OF_THE_BUILD: Final = re.compile(
-    rb"\s|make|dh|echo |printf |libtool|if |for |\[ *\d+%|(?:\S+/)?(?:cc|gcc|[cg]\+\+|ar|rm|cd|mkdir) "
+    rb"\s|make|dh|ninja|No tests|Test project|echo |printf |libtool|if |for |"
+    rb"\[ *\d+%|(?:\S+/)?(?:cc|gcc|[cg]\+\+|ar|rm|cd|mkdir) "
 )
-"""How lines begin that make, cmake and dh print."""
+"""How lines begin that make, cmake, meson and dh print."""
 
 
 @dataclass(frozen=True, slots=True)
