@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from passpilot.training.corpus.debian.package import DebianBuild
+from passpilot.training.corpus.debian.package import DebianBuild, in_source
 
 PLANNED: Final = re.compile(
     rb'^(?:   (debian/rules override_dh_auto_test\S*)|.*The call to "(dh_auto_test[^"]*)" was omitted)',
@@ -16,12 +16,7 @@ PLANNED: Final = re.compile(
 )
 """What dh prints where it would run the tests; the build leaves them out."""
 
-SCRIPT: Final = """
-cd /build/source
-export DEB_BUILD_OPTIONS='noautodbgsym parallel=1' DEB_BUILD_PROFILES='nodoc'
-export DEB_CFLAGS_STRIP=-g DEB_CXXFLAGS_STRIP=-g
-printf 'include debian/rules\\nrun-the-tests:\\n\\t%s\\n' '{command}' | make -f - run-the-tests
-"""
+SCRIPT: Final = r"printf 'include debian/rules\nrun-the-tests:\n\t%s\n' '{command}' | make -f - run-the-tests"
 """Within debian/rules, whose variables the tests may need."""
 
 PASSED: Final = re.compile(
@@ -105,6 +100,6 @@ def run_tests(build: DebianBuild, name: str = "test") -> TestRun | None:
     if not found:
         return None
     command = (found[1] or found[2]).decode().replace("debian/rules ", "$(MAKE) -f debian/rules ")
-    done = build.step(name, SCRIPT.format(command=command))
+    done = build.step(name, in_source(SCRIPT.format(command=command), option=""))
     output = package.log(f"{build.variant}-{name}").read_bytes()
     return TestRun.read(output, is_good=not done.code and not done.is_late)

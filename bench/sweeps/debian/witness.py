@@ -14,7 +14,14 @@ from typing import Final
 from bench.sweeps.debian.tests import TestRun, differences, flaky, run_tests
 from passpilot.plugin.errors import Error
 from passpilot.training.corpus.debian.gather import CORPUS, RECORD, advised, record
-from passpilot.training.corpus.debian.package import SOURCE, STOCK, Compiler, DebianBuild, DebianPackage
+from passpilot.training.corpus.debian.package import (
+    SOURCE,
+    STOCK,
+    Compiler,
+    DebianBuild,
+    DebianPackage,
+    in_source,
+)
 from passpilot.training.file_sizes import FileSizes, file_sizes
 
 LEVEL: Final = "-Oz"
@@ -38,12 +45,7 @@ ADVISED: Final[Mapping[str, Compiler]] = {
 }
 REFERENCE: Final = Compiler(STOCK.c, STOCK.cxx, R1)
 
-INSTALL: Final = """
-cd /build/source
-export DEB_BUILD_OPTIONS='nocheck noautodbgsym parallel=1' DEB_BUILD_PROFILES='nodoc'
-export DEB_CFLAGS_STRIP=-g DEB_CXXFLAGS_STRIP=-g
-fakeroot debian/rules install-arch
-"""
+INSTALL: Final = in_source("fakeroot debian/rules install-arch")
 """Puts what the packages will contain into their folders; nothing is stripped or packed."""
 
 CACHE: Final = "build/config.cache"

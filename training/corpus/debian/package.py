@@ -32,11 +32,16 @@ apt-get -y -q build-dep --only-source {name}
 mv -T "$(find . -mindepth 1 -maxdepth 1 -type d)" source
 """
 
-_BUILD: Final = """
+NO_TESTS: Final = "nocheck"
+
+
+def in_source(script: str, option: str = NO_TESTS) -> str:
+    """A script in the folder of the source, with the variables that debian/rules reads."""
+    return f"""
 cd /build/source
-export DEB_BUILD_OPTIONS='noautodbgsym parallel=1 nocheck' DEB_BUILD_PROFILES='nodoc'
+export DEB_BUILD_OPTIONS='noautodbgsym parallel=1 {option}' DEB_BUILD_PROFILES='nodoc'
 export DEB_CFLAGS_STRIP=-g DEB_CXXFLAGS_STRIP=-g
-debian/rules build-arch
+{script}
 """
 
 
@@ -119,7 +124,7 @@ class DebianPackage:
             (programs / name).write_text(compiler.script(re.sub(r"-\d+$", "", name)))
             (programs / name).chmod(0o755)
         step = f"{variant}-build"
-        done = self.run(step, _BUILD, [self._source, layer])
+        done = self.run(step, in_source("debian/rules build-arch"), [self._source, layer])
         done.check(f"{self.name}: {self.log(step)}: expected it to build", self.deadline)
         return DebianBuild(self, variant)
 
