@@ -20,7 +20,7 @@ KEPT: Final = {"asked": [["a", "b", 1, True, False, 2]], "inline": [["a", "b", 1
                "seconds": 1.5, "parts": {}}  # fmt: skip
 TRIAL: Final = KeptTrial(12.0, {"lever": "inline", "calls": 3, "sigma": 0.5}, {"decisions": "text"}, "2026")
 STUDY: Final = KeptStudy(
-    "a.bc allocated 12", 1, {"kind": "tune", "choices": {"lever": ["inline"]}}, {"run": ""}
+    "a.bc allocated 12", 1, {"kind": "tune", "space": {"lever": ["inline"]}}, {"run": ""}
 )
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from passpilot.training.by_reward.settings import EvolveSettings
 from passpilot.training.studies.study_file import (
     MAXIMIZE,
+    SPACE,
     KeptTrial,
     Parameter,
     StudyFile,
@@ -21,6 +22,8 @@ NETWORK: Final = "network"
 """The fact of a trial with its network; trials have it that were the best of their training so far."""
 
 METHODS: Final = ("antithetic", "cma")
+COUNT: Final = {"low": 1, "high": 1_000_000, "log": True}
+RATE: Final = {"low": 1e-6, "high": 100.0, "log": True}
 
 
 class EvolvedTrials:
@@ -41,26 +44,29 @@ class EvolvedTrials:
             "reward": settings.reward,
             "compiler": compiler_version(),
             "digest": digest,
-            "choices": {"method": METHODS},
+            SPACE: {
+                "method": METHODS,
+                **dict.fromkeys(("population", "sample", "width"), COUNT),
+                **dict.fromkeys(("sigma", "learning_rate"), RATE),
+            },
         }
-        self._file, self._run = file, run
-        self._study = file.study(name, MAXIMIZE, facts)
+        self._file, self._run, self._name = file, run, name
+        file.study(name, MAXIMIZE, facts)
         self._parameters: dict[str, Parameter] = {
             "method": settings.method,
             "population": settings.population,
             "sample": settings.sample,
             "sigma": settings.sigma,
             "learning_rate": settings.learning_rate,
-            "seed": settings.seed,
-            "weights of the widest layer": max(settings.hidden, default=0),
+            "width": max(settings.hidden, default=1),
         }
 
     def add(self, iteration: int, reward: float, rewards: Mapping[str, float], network: str) -> None:
         """Keep a trial: its reward, those by part, and the network if it is the best so far."""
-        facts: dict[str, object] = {"run": self._run, "rewards": dict(rewards)}
+        facts: dict[str, object] = {"run": self._run, "iteration": iteration, "rewards": dict(rewards)}
         if network:
             facts[NETWORK] = network
-        self._file.add(self._study, KeptTrial(reward, {**self._parameters, "iteration": iteration}, facts))
+        self._file.add(self._name, KeptTrial(reward, self._parameters, facts))
 
 
 def best_network(path: str, point: str, reward: str, digest: str) -> str:

@@ -15,7 +15,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -35,6 +35,12 @@ KEY: Final = "passpilot"
 
 WORKER: Final = "passpilot"
 
+SPACE: Final = "space"
+"""The fact of a study with what parameters can be: values of texts; ``low``, ``high``, ``log`` of numbers.
+
+Optuna compares trials whose parameters have the same space.
+"""
+
 _START: Final = b'{"op_code":'
 _MOST_BYTES: Final = 1 << 30
 _PATIENCE: Final = 30.0
@@ -49,7 +55,7 @@ class KeptTrial:
 
     Attributes:
         value: its worth; None if it failed.
-        parameters: what was tried; the values of a text are among `choices` of `KeptStudy`.
+        parameters: what was tried.
         facts: more about it that JSON can hold.
         when: the time of its end, as ISO 8601 in UTC.
     """
@@ -127,43 +133,43 @@ class StudyFile:
     def study(self, name: str, direction: int, facts: Mapping[str, object]) -> KeptStudy:
         """The study of a name, which is made if it is not there."""
         with self._writing() as write:
-            found = self._find(name)
-            if found is None:
+            if not any(study and study.name == name for study in self._studies):
                 write({"op_code": CREATE_STUDY, "study_name": name, "directions": [direction]})
-                number = len(self._studies) - 1
-                write(
-                    *(
-                        {"op_code": STUDY_FACT, "study_id": number, "user_attr": {key: value}}
-                        for key, value in facts.items()
-                    )
-                )
-                found = self._studies[number]
-            assert found is not None
-            return found
+            number, study = self._numbered(name)
+            for key in [key for key in facts if key not in study.facts]:
+                write({"op_code": STUDY_FACT, "study_id": number, "user_attr": {key: facts[key]}})
+            return study
 
-    def add(self, study: KeptStudy, trial: KeptTrial) -> None:
-        """Add a trial, unless it is there."""
-        if trial.key(study.name) in study.trials:
-            return
+    def add(self, name: str, trial: KeptTrial) -> None:
+        """Add a trial to the study of a name, unless it is there."""
         with self._writing() as write:
-            write(_trial_line(self._number(study), study, trial))
+            number, study = self._numbered(name)
+            if trial.key(name) not in study.trials:
+                write(_trial_line(number, study, trial))
 
-    def begin(self, study: KeptStudy, run: str, first: object) -> object:
-        """What the run of this identity began with; it is `first` if the run is new."""
+    def begin(self, name: str, run: str, first: Callable[[], str]) -> str:
+        """What the run of this identity began with; if it is new or has ended, it is what `first` gives."""
+        known = self.study(name, MINIMIZE, {}).runs.get(run)
+        if known is None:
+            self._note(name, run, known := first())
+        if not isinstance(known, str):
+            raise self._expected(f"got one whose {run} began with {known!r:.40}")
+        return known
+
+    def end(self, name: str, run: str) -> None:
+        """The run has ended: one of the same identity begins anew."""
+        self._note(name, run, None)
+
+    def _note(self, name: str, run: str, first: str | None) -> None:
         with self._writing() as write:
-            if run not in study.runs:
-                line = {"study_id": self._number(study), "system_attr": {run: first}}
-                write({"op_code": STUDY_RUN, **line})
-        return study.runs[run]
+            number, _ = self._numbered(name)
+            write({"op_code": STUDY_RUN, "study_id": number, "system_attr": {run: first}})
 
-    def _number(self, study: KeptStudy) -> int:
-        for number, each in enumerate(self._studies):
-            if each is not None and each.name == study.name:
-                return number
-        raise self._expected(f"got one without {study.name}, which was removed")
-
-    def _find(self, name: str) -> KeptStudy | None:
-        return next((study for study in self._studies if study and study.name == name), None)
+    def _numbered(self, name: str) -> tuple[int, KeptStudy]:
+        for number, study in enumerate(self._studies):
+            if study is not None and study.name == name:
+                return number, study
+        raise self._expected(f"got one without {name}, which was removed")
 
     # --- Writing -------------------------------------------------------------------------------------------
 
@@ -307,10 +313,10 @@ def _line(operation: Mapping[str, object]) -> bytes:
 
 def _trial_line(number: int, study: KeptStudy, trial: KeptTrial) -> dict[str, object]:
     """The operation that makes a trial, which has ended."""
-    choices: Any = study.facts.get("choices", {})
+    space: Any = study.facts.get(SPACE, {})
     distributions, parameters = dict[str, str](), dict[str, float]()
     for name, value in trial.parameters.items():
-        distribution, parameters[name] = _distribution(value, choices.get(name, ()))
+        distribution, parameters[name] = _distribution(value, space.get(name))
         distributions[name] = json.dumps(distribution)
     return {
         "op_code": CREATE_TRIAL,
@@ -328,16 +334,14 @@ def _trial_line(number: int, study: KeptStudy, trial: KeptTrial) -> dict[str, ob
     }
 
 
-def _distribution(value: Parameter, choices: Sequence[str]) -> tuple[dict[str, object], float]:
+def _distribution(value: Parameter, space: Any) -> tuple[dict[str, object], float]:
     """Optuna's distribution of a parameter, and the parameter's number there."""
     if isinstance(value, str):
-        known = list(choices) if value in choices else [*choices, value]
+        known = list(space or ()) if value in (space or ()) else [*(space or ()), value]
         return {"name": "CategoricalDistribution", "attributes": {"choices": known}}, known.index(value)
-    if isinstance(value, int):
-        limits: dict[str, object] = {"log": False, "step": 1, "low": 0, "high": 1 << 31}
-        return {"name": "IntDistribution", "attributes": limits}, value
-    limits = {"step": None, "low": 0.0, "high": 1e9, "log": False}
-    return {"name": "FloatDistribution", "attributes": limits}, value
+    kind, step = ("Int", 1) if isinstance(value, int) else ("Float", None)
+    limits = {"step": step, "low": 0, "high": 1 << 31, "log": False, **(space or {})}
+    return {"name": f"{kind}Distribution", "attributes": limits}, value
 
 
 def merge_studies(paths: Iterable[str], output: str) -> list[KeptStudy]:

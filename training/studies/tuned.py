@@ -14,6 +14,7 @@ from passpilot.plugin.errors import InputError
 from passpilot.plugin.failures import utf8
 from passpilot.training.studies.study_file import (
     MINIMIZE,
+    SPACE,
     KeptTrial,
     Parameter,
     StudyFile,
@@ -43,6 +44,8 @@ CHOICES: Final[Mapping[str, Sequence[str]]] = {
 }
 """The values of the parameters of trials that are texts."""
 
+SHARE: Final = {"low": 0.0, "high": 1.0}
+
 
 def program_digest(units: Sequence[Unit], *others: str) -> str:
     """A hash of what the sizes of a program depend on: its units, the compiler and others."""
@@ -69,10 +72,11 @@ class TunedTrials:
             "reward": reward,
             "compiler": compiler_version(),
             "digest": digest,
-            "choices": CHOICES,
+            SPACE: {**CHOICES, "calls decided": SHARE, "functions decided": SHARE},
         }
-        self._file = file
-        self._study = file.study(study_name(program, reward, digest), MINIMIZE, facts)
+        self._file, self._functions, self._run = file, list[int](), ""
+        self._name = study_name(program, reward, digest)
+        file.study(self._name, MINIMIZE, facts)
 
     def begin(self, settings: object, first: Callable[[], str]) -> str:
         """The decisions that the search with these settings begins with.
@@ -80,12 +84,12 @@ class TunedTrials:
         They are those of `first`, or, if the search was killed, those that it began with: the result is equal
         though better ones are known by now.
         """
-        run = f"run {hashlib.sha256(repr(settings).encode()).hexdigest()[:16]}"
-        known = self._study.runs.get(run)
-        text = self._file.begin(self._study, run, first() if known is None else known)
-        if not isinstance(text, str):
-            raise InputError(f"{self._file.path}: expected decisions of {run}, got {text!r:.80}")
-        return text
+        self._run = f"run {hashlib.sha256(repr(settings).encode()).hexdigest()[:16]}"
+        return self._file.begin(self._name, self._run, first)
+
+    def end(self) -> None:
+        """The search has ended: with the same settings, the next one begins anew."""
+        self._file.end(self._name, self._run)
 
     def __call__(self, search: Study, trial: Trial) -> None:
         """Keep a trial, after it has been measured."""
@@ -95,8 +99,14 @@ class TunedTrials:
         facts: dict[str, object] = {"choices": hashlib.sha256(utf8("\0".join(keys))).hexdigest()}
         if search.improves(trial.value):
             facts[DECISIONS] = decision_text(_decisions(search, units))
-        parameters = _parameters(search.lever or "start", choices)
-        self._file.add(self._study, KeptTrial(trial.value, parameters, facts))
+        if not self._functions:
+            self._functions = [len(_defined(unit)) for unit in search.units]
+        parameters = {
+            **_texts(search.lever or "start", choices),
+            "calls decided": _share([len(c.inline) for c in choices], [len(unit.asked) for unit in units]),
+            "functions decided": _share([len(c.functions) for c in choices], self._functions),
+        }
+        self._file.add(self._name, KeptTrial(trial.value, parameters, facts))
 
 
 def _decisions(search: Study, units: Sequence[Compiled]) -> list[UnitDecisions]:
@@ -112,8 +122,16 @@ def _decisions(search: Study, units: Sequence[Compiled]) -> list[UnitDecisions]:
     ]
 
 
-def _parameters(lever: str, choices: Sequence[UnitChoice]) -> dict[str, Parameter]:
-    """What a trial is, in few values: those that most units have, and how many decisions there are."""
+def _defined(unit: Unit) -> list[str]:
+    return [each.name for each in unit.module.functions if not each.is_declaration]
+
+
+def _share(decided: Sequence[int], all_: Sequence[int]) -> float:
+    return min(1.0, sum(decided) / (sum(all_) or 1))
+
+
+def _texts(lever: str, choices: Sequence[UnitChoice]) -> dict[str, Parameter]:
+    """What a trial is, in few values: those that most units have."""
 
     def common(name: str, values: Sequence[str]) -> str:
         ((value, _),) = Counter(values).most_common(1)
@@ -129,8 +147,6 @@ def _parameters(lever: str, choices: Sequence[UnitChoice]) -> dict[str, Paramete
         "options": common("options", list(map(" ".join, others))),
         "unwind": common("unwind", list(map(" ".join, unwind))),
         "eviction": common("eviction", list(map(" ".join, evicting))),
-        "calls": sum(len(choice.inline) for choice in choices),
-        "functions": sum(len(choice.functions) for choice in choices),
     }
 
 

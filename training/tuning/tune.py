@@ -217,9 +217,12 @@ class _TuneRequest:
                 program = replace(program, units=units)
             study = self.study(program, Engine(program.units, compilers, cache=cache))
             study.budget = self.budget.times(len(program.units))
-            study.callbacks, study.levers = [*callbacks, *self.begun(study, program, file)], self.search
+            trials = self.begun(study, program, file)
+            study.callbacks, study.levers = [*callbacks, *filter(None, [trials])], self.search
             result = TuneResult.of(study.run(), self.reward, program.sizes, program.how)
             result = replace(result, link=program.link)
+            if trials and not study.interrupted:
+                trials.end()
             results.append(result)
             if self.output and not self.sources:
                 result.save(os.path.join(self.output, f"{program.name}.decisions"))
@@ -301,23 +304,23 @@ class _TuneRequest:
 
     def begun(
         self, study: Search | SpeedSearch, program: TunedProgram, file: StudyFile | None
-    ) -> Sequence[TrialCallback]:
+    ) -> TunedTrials | None:
         """Let a search begin with the decisions in a study; returns what keeps its trials."""
+        is_from_study = bool(self.update) and is_study(self.update)
+        if file is None and not is_from_study:
+            return None
         name, reward = os.path.basename(program.name), self.reward.text
         limits = repr((self.reward.limits, self.reward.run_limits))
-        others = (reward, limits, program.how, *program.link, *self.keep)
-        digest = program_digest(program.units, *others)
+        digest = program_digest(program.units, reward, limits, program.how, *program.link, "keep", *self.keep)
 
         def first() -> str:
-            if not self.update or not is_study(self.update):
-                return ""
-            found = best_decisions(self.update, name, reward, digest)
-            if not found:
+            found = best_decisions(self.update, name, reward, digest) if is_from_study else ""
+            if is_from_study and not found:
                 warn_user(f"{self.update} has no trial of {name} for {reward}; the search starts anew")
             return found
 
         trials = TunedTrials(file, name, reward, digest) if file else None
-        settings = (self.seed, tuple(self.search), self.spending, self.update, self.options)
+        settings = (self.seed, tuple(self.search), self.spending, self.update)
         text = trials.begin(settings, first) if trials else first()
         if text:
             earlier = decisions_in(text, self.update)
@@ -325,7 +328,7 @@ class _TuneRequest:
             study.known = [replace(each, unchanged=frozenset()) if each else None for each in known]
             if isinstance(study, Search):
                 study.whole = True
-        return [trials] if trials else []
+        return trials
 
     @contextmanager
     def kept(self) -> Iterator[CompileCache]:

@@ -24,7 +24,7 @@ from passpilot.training.studies.study_file import (
 )
 from tests.command import passpilot, refused
 
-FACTS: Final = {"kind": "tune", "choices": {"lever": ["start", "inline"]}}
+FACTS: Final = {"kind": "tune", "space": {"lever": ["start", "inline"], "sigma": {"low": 1e-6, "log": True}}}
 
 
 def trial(value: float | None, calls: int = 0, **facts: object) -> KeptTrial:
@@ -33,21 +33,23 @@ def trial(value: float | None, calls: int = 0, **facts: object) -> KeptTrial:
 
 def written(path: Path, *trials: KeptTrial, name: str = "a") -> StudyFile:
     file = StudyFile(str(path))
-    study = file.study(name, 1, FACTS)
+    file.study(name, 1, FACTS)
     for each in trials:
-        file.add(study, each)
+        file.add(name, each)
     return file
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     trials = [trial(12), trial(None, 3), trial(7.25, 4, decisions="x\udcff")]
     file = written(tmp_path / "s", *trials)
-    file.begin(file.study("a", 1, FACTS), "run 1", "first")
-    assert file.begin(file.study("a", 1, FACTS), "run 1", "second") == "first"
+    assert file.begin("a", "run 1", lambda: "first") == "first"
+    assert file.begin("a", "run 1", lambda: "second") == "first"
+    file.end("a", "run 1")
+    assert file.begin("a", "run 1", lambda: "third") == "third"
     for reader in (file, StudyFile(str(tmp_path / "s"))):
         (found,) = reader.read()
         assert list(found.trials.values()) == trials
-        assert (found.name, found.direction, found.facts, found.runs) == ("a", 1, FACTS, {"run 1": "first"})
+        assert (found.name, found.direction, found.facts, found.runs) == ("a", 1, FACTS, {"run 1": "third"})
         assert found.best == trials[2]
     size = (tmp_path / "s").stat().st_size
     written(tmp_path / "s", *trials)
@@ -69,7 +71,7 @@ def test_lines_are_those_of_optuna(tmp_path: Path) -> None:
         "attributes": {"choices": ["start", "inline"]},
     }
     assert distributions["calls"]["attributes"] == {"log": False, "step": 1, "low": 0, "high": 1 << 31}
-    assert distributions["sigma"]["attributes"] == {"step": None, "low": 0.0, "high": 1e9, "log": False}
+    assert distributions["sigma"]["attributes"] == {"step": None, "low": 1e-6, "high": 1 << 31, "log": True}
 
 
 def test_a_line_of_a_killed_process_is_none(tmp_path: Path) -> None:
@@ -84,6 +86,26 @@ def test_a_line_of_a_killed_process_is_none(tmp_path: Path) -> None:
         written(path, trial(3))
         (found,) = existing(str(path))
         assert [each.value for each in found.trials.values()] == [1, 3]
+
+
+def test_a_study_of_a_killed_process_is_completed(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    written(path, trial(1))
+    whole = path.read_bytes()
+    for count in range(4):
+        path.write_bytes(b"".join(whole.splitlines(keepends=True)[:count]))
+        written(path, trial(1))
+        assert [(each.facts, len(each.trials)) for each in existing(str(path))] == [(FACTS, 1)]
+
+
+def test_a_file_that_is_replaced_is_read_anew(tmp_path: Path) -> None:
+    file = written(tmp_path / "s", trial(1), trial(2))
+    written(tmp_path / "other", trial(3))
+    merge_studies([str(tmp_path / "s"), str(tmp_path / "other")], str(tmp_path / "s"))
+    file.add("a", trial(3))
+    file.add("a", trial(4))
+    (found,) = existing(str(tmp_path / "s"))
+    assert [each.value for each in found.trials.values()] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,12 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return main
 
 
+@pytest.fixture(autouse=True)
+def shared_cache(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests here share compilations, which makes them short."""
+    monkeypatch.setenv("PASSPILOT_CACHE", str(program.parent / "cache"))
+
+
 def study_in(path: Path) -> KeptStudy:
     (found,) = existing(str(path))
     return found
@@ -105,6 +111,15 @@ def test_a_search_goes_on_as_it_began(program: Path, tmp_path: Path) -> None:
     alone = set(study_in(tmp_path / "whole").trials)
     assert alone <= set(study_in(Path(path)).trials)
     assert result.best == min(study_in(tmp_path / "whole").trials[key].value or 0 for key in alone)
+    known = study_in(Path(path)).best
+    values: list[float | None] = []
+    begun = passpilot.tune(
+        program, compiles=12, jobs=2, seed=1, update=path, study=path,
+        callbacks=[lambda _, trial: values.append(trial.value)],
+    )  # fmt: skip
+    assert known is not None
+    assert values[1] == known.value, "a search that has ended begins anew, with the best by now"
+    assert begun.best <= (known.value or 0)
 
 
 def test_the_decisions_of_another_source_are_a_start(program: Path, tmp_path: Path) -> None:
@@ -139,10 +154,10 @@ def test_decisions_that_are_not_permitted_are_refused(program: Path, tmp_path: P
     passpilot.tune(program, compiles=4, study=str(path))
     (study,) = existing(str(path))
     evil = StudyFile(str(tmp_path / "evil"))
-    copy = evil.study(study.name, study.direction, study.facts)
+    evil.study(study.name, study.direction, study.facts)
     trial = next(iter(study.trials.values()))
     text = "passpilot decisions 1\n\nunit main.cpp\noption load=/tmp/evil.so\n"
-    evil.add(copy, type(trial)(1.0, trial.parameters, {DECISIONS: text}))
+    evil.add(study.name, type(trial)(1.0, trial.parameters, {DECISIONS: text}))
     with pytest.raises(InputError, match="evil: expected decisions, got: "):
         passpilot.tune(program, compiles=2, update=evil.path)
 
