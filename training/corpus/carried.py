@@ -74,15 +74,17 @@ _LINK: Final = re.compile(
     [^-@].* | -l[\w.+:-]+ | -L.+ | -T | -pthreads? | -static(-pie|-libgcc|-libstdc\+\+)? | -shared(-libgcc)?
     | --shared | -rdynamic | -r | -pie | -no-pie | -nopie | -nostdlib(\+\+)? | -nodefaultlibs | -nostartfiles
     | -nolibc | -pg? | -target | --?target=[\w.-]+ | -stdlib=[\w+]+ | --?(rt|unwind)lib=[\w-]+ | -u.* | -z
-    | -arch | -rpath | -ObjC
+    | -arch | -rpath | -ObjC | -O\w? | --sysroot=.* | --gcc-(toolchain|install-dir)=.*
     | {_MACHINE} | {_FEATURE} | -f{_VALUES} | -f\w+-(prefix-map|compilation-dir)=.*
     | -Wl,([^-@].*|-z|--?rpath(-link)?(=.*)?|-R.*|--?soname.*|-h.*|-e[=\w]*|--?entry.*|-u\w*|--?undefined.*
-      |--?require-defined.*|--?(no-)?as-needed|--?export-dynamic.*|-E|--?dynamic-linker.*|-I.*|--?defsym.*
+      |--?require-defined.*|--?(no-)?as-needed|--?export(-[\w-]+)?(=.*)?|-E|--?dynamic-linker.*|-I.*|--?defsym.*
       |--?hash-style.*|--?build-id.*|--?eh-frame-hdr|--?wrap.*|--?version-script.*|--?dynamic-list.*
       |-O\d?|-B(symbolic[\w-]*|static|dynamic)|--?allow-[\w-]+|--?exclude-libs.*|--?sort-[\w-]+.*|-T.*|--?script.*
       |--?section-start.*|--?image-base.*|--?warn-[\w-]+|--?fatal-warnings|--?push-state|--?pop-state|--?demangle|--?relax
       |--?pie|--?gnu-unique|--?emit-relocs|-[qxXnNdgm]|-d[cp]|--?discard-[\w-]+|--?no-[\w-]+|--?color-diagnostics.*
       |--?compress-debug-sections.*|-melf\w+|--?unresolved-symbols.*|--?keep-[\w-]+|--?pack-dyn-relocs.*|--?threads.*
+      |--(import|initial|max|shared|extra)-[\w-]+(=.*)?|--(stack-first|growable-table)|--(global|table)-base=\d+
+      |-E[LB]|--be8|--fix-[\w-]+|--target[12]=?[\w-]+|--orphan-handling=\w+|--stub-group-size=\d+
       |--gc-sections|--icf=(all|safe|none)|--nmagic|--omagic|--(common|max)-page-size.*|--error-limit.*|--copy-dt-needed-entries|--gdb-index|--whole-archive)
     """,
     re.VERBOSE | re.ASCII | re.DOTALL,

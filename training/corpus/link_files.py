@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 SYSTEM: Final = ("/usr", "/lib", "/lib32", "/lib64", "/opt")
 """Folders of the system's libraries, where linkers search anyway."""
 
+_TOOLS: Final = re.compile(r"--(?:sysroot|gcc-[\w-]+)=(.*)", re.DOTALL)
+"""Options of a folder in which clang also looks for linkers: never one of the corpus."""
+
 _ATTACHED: Final = re.compile(r"-{1,2}[A-Za-z]")
 """How an option begins whose value may stand directly behind it."""
 
@@ -44,9 +47,12 @@ def refusal(program: CorpusProgram, folder: str, root: str) -> str:
     if program.directory not in ("", base) and (name := _relative(program)):
         expected = f"{program.name}: expected {name} of its link in {program.directory}, got no such folder"
         return f"{expected}; put it there, or record the build on this machine"
-    for path in _files(program, base):
+    places = {os.path.join(base, found[1]) for word in program.arguments if (found := _TOOLS.fullmatch(word))}
+    for path in (*places, *_files(program, base)):
         if not (root and is_below(path, root)) and not any(is_below(path, place) for place in SYSTEM):
-            if not is_below(path, folder):
+            if path in places:
+                expected = f"a toolchain of the link in {', '.join(SYSTEM)}"
+            elif not is_below(path, folder):
                 expected = f"inputs of the link below {folder}"
             elif not os.path.isdir(path) and not _is_object(path, folder):
                 expected = "objects and archives as inputs of the link"

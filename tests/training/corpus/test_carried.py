@@ -105,6 +105,18 @@ def test_flags_of_reproducible_builds_and_of_shared_libraries_are_carried() -> N
 
 
 @pytest.mark.parametrize(
+    "words",
+    ["--sysroot=/usr/x --gcc-toolchain=/usr -Wl,--orphan-handling=warn -Wl,--target2=rel -Wl,-EL",
+     "-Oz -Wl,--export=run -Wl,--export-all -Wl,--initial-memory=131072 -Wl,--max-memory=1048576",
+     "-Wl,--import-memory -Wl,--stack-first -Wl,--global-base=1024 -Wl,--shared-memory"],
+)  # fmt: skip
+def test_links_for_other_targets_are_carried(words: str) -> None:
+    carried = Carried()
+    found = carried.program(CorpusProgram("p", "c", "cc", (), arguments=tuple(words.split())))
+    assert (found.arguments, carried.problem("c")) == (tuple(words.split()), "")
+
+
+@pytest.mark.parametrize(
     ("count", "named"), [(5, "-Wl,-a0, -Wl,-a1, -Wl,-a2, -Wl,-a3, -Wl,-a4,"), (7, "-Wl,-a4 and 2 more, left")]
 )
 def test_five_of_the_flags_that_are_left_out_are_named(count: int, named: str) -> None:

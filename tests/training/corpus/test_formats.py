@@ -333,8 +333,9 @@ def test_what_is_no_module() -> None:
 
 
 VALUES = frozenset(
-    ("-o", "--output", "-L", "--library-directory", "-l", "-T", "-x", "-mllvm", "-u", "-I", "--param")
-)
+    ("-o", "--output", "-L", "--library-directory", "-l", "-T", "-x", "-mllvm", "-u", "-I", "--param",
+     "-target", "--sysroot")
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -375,6 +376,12 @@ VALUES = frozenset(
             "-pipe -w -c -nostdinc -pedantic -ansi -fdata-sections -isystemx -Ux -idirafter -imacrosy",
             [],
         ),
+        (
+            "--target=wasm32-wasi -Oz -g -c -Wl,--print-memory-usage,--cref",
+            [LinkItem("--target=wasm32-wasi"), LinkItem("-Oz")],
+        ),
+        ("-target wasm32 -O2", [LinkItem("-target"), LinkItem("wasm32"), LinkItem("-O2")]),
+        ("--sysroot ../r --sysroot=/x", [LinkItem("--sysroot=/r"), LinkItem("--sysroot=/x")]),
         ("-iquotez --ld-path=x -fno-lto -nostdinc++ -fno-function-sections -fno-data-sections", []),
     ],
 )

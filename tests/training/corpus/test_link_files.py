@@ -51,6 +51,7 @@ OUTSIDE = [
     *("{}/out.o", "../out.o", "link.o", "up/secret", "up/corpus/../out.o", "script", "a.s", "leaving.a"),
     *("in.o {}/out.o", "in.o -Wl,../out.o", "in.o -Wl,in.o,{}/secret", "in.o -Wl,--version-script=../secret"),
     *("in.o -Wl,-T{}/secret", "in.o -Wl,-T -Wl,{}/secret", "in.o -T script", "in.o -L{}", "in.o -L.."),
+    *("in.o --sysroot=.", "in.o --sysroot={}", "in.o --gcc-toolchain=../corpus"),
     *("in.o -Wl,-R../secret", "/usr/../etc/passwd", "in.o -Wl,--just-symbols=../out.o", "in.o -Lup"),
 ]
 
@@ -67,7 +68,8 @@ def test_files_outside_are_refused_unless_their_folder_is_named(words: str, fold
 
 @pytest.mark.parametrize(
     "words",
-    ["in.o", "in.a", "thin.a", "none.o", "in.o -lm", "in.o -L/usr/lib/llvm-22/lib -lz", "in.o -Wl,-h,x",
+    ["in.o", "in.o --sysroot=/usr/x", "in.a",
+      "thin.a", "none.o", "in.o -lm", "in.o -L/usr/lib/llvm-22/lib -lz", "in.o -Wl,-h,x",
      "/usr/lib/os-release", "in.o -Wl,-soname,libx.so", "in.o -L.", "up/corpus/in.o"],
 )  # fmt: skip
 def test_files_of_the_corpus_and_of_the_system_are_read(words: str, folder: Path) -> None:

@@ -387,3 +387,25 @@ def test_what_a_link_keeps(here: Path) -> None:
     assert "--keep: expected a function or variable of library, got 'none'" in wrong.err
     wrong = passpilot("tune", "--keep=none", "-o", "tuned", "a.ll", cwd=here)
     assert "--keep: expected a build or a corpus, got a module" in wrong.err
+
+
+MODULE: Final = """
+static int twice(int x) { return x * 2 + (x >> 3); }
+int each(int n) { int s = 0; for (int i = 0; i < n; i++) s += twice(i); return s; }
+int run(int n) { return each(n) + each(n + 1) + twice(n); }
+int other(int n) { return each(n) * 3; }
+"""
+
+
+def test_wasm_has_the_size_that_is_said(here: Path) -> None:
+    """Also if clang finds wasm-opt, which it runs at links with a level."""
+    (here / "w.c").write_text(MODULE)
+    flags = "--target=wasm32 -Oz -nostdlib -Wl,--no-entry,--export=run,--initial-memory=131072,-s"
+    done = passpilot("tune", "--compiles=4", "-o", "t", "--", "clang-22", *flags.split(), "w.c", "-o", "w",
+                     cwd=here)  # fmt: skip
+    sizes = re.search(r"w: allocated (\d+) -> (\d+) bytes", done.err)
+    assert sizes, done.err
+    assert "left out" not in done.err
+    assert allocated_bytes((here / "w").read_bytes()) == int(sizes[1])
+    shell(f"passpilot cc --decisions=t/w.decisions {flags} w.c -o w")
+    assert allocated_bytes((here / "w").read_bytes()) == int(sizes[2])

@@ -61,7 +61,7 @@ DROPPED: Final = frozenset(
         *("-s", "-S", "--strip-all", "--strip-debug"),
         *("--start-group", "--end-group", "-(", "-)", "--start-lib", "--end-lib"),
         *("--whole-archive", "-whole-archive", "--no-whole-archive", "-no-whole-archive"),
-        *("--print-map", "-M", "--save-temps"),
+        *("--print-map", "-M", "--save-temps", "--print-memory-usage", "--print-gc-sections", "--cref"),
     )
 )
 DROPPED_STARTS: Final = ("-Map=", "--Map=", "--dependency-file=", "--thinlto-", "--lto-")
@@ -170,9 +170,14 @@ class _Reader:
         self._items: list[LinkItem] = []
         self._output = "a.out"
         self._folders: list[str] = []
-        self._whole = self._drop_next = self._script_next = False
+        self._whole = self._drop_next = self._script_next = self._is_wasm = False
 
-    def read(self, arguments: Iterable[str]) -> LinkCommand:
+    def read(self, arguments: Sequence[str]) -> LinkCommand:
+        pairs = zip(("", *arguments), arguments, strict=False)
+        self._is_wasm = any(
+            word.startswith("--target=wasm") or (before == "-target" and word.startswith("wasm"))
+            for before, word in pairs
+        )
         rest = iter(arguments)
         for argument in rest:
             if argument == "--":
@@ -204,6 +209,8 @@ class _Reader:
             self._output = value
         elif option in ("-L", "--library-directory", "-l"):
             self._add_option(f"-{'l' if option == '-l' else 'L'}{value}")
+        elif option == "--sysroot":
+            self._add_option(f"--sysroot={value}")
         elif option == "-T":
             self._items += [LinkItem(option), LinkItem(self._absolute(value))]
         elif option not in ("-x", "-mllvm", "-Xclang", "-Xpreprocessor", "-Xassembler", "--param") and not (
@@ -223,8 +230,15 @@ class _Reader:
             self._items.append(LinkItem(f"-L{self._folders[-1]}"))
         elif argument.startswith("-l"):
             self._items.append(LinkItem(argument, library=tuple(self._folders), whole=self._whole))
-        elif argument not in COMPILING and not argument.startswith(COMPILING_STARTS):
+        elif argument.startswith("--sysroot="):
+            self._items.append(LinkItem(f"--sysroot={self._absolute(argument[10:])}"))
+        elif not self._is_compiling(argument):
             self._items.append(LinkItem(argument))
+
+    def _is_compiling(self, argument: str) -> bool:
+        """Whether an argument says nothing about a link; of wasm, clang runs wasm-opt with the level."""
+        is_level = argument.startswith("-O") and self._is_wasm
+        return not is_level and (argument in COMPILING or argument.startswith(COMPILING_STARTS))
 
     def _add_linker(self, words: Sequence[str]) -> None:
         """Add options for the linker itself, without those that are dropped."""
