@@ -39,6 +39,8 @@ class Target(NamedTuple):
     package: str
     linux: bool = False
     """Whether code is position-independent and has unwind tables."""
+    features: str = ""
+    """Those of the module, which say what its ABI is; functions have theirs from clang."""
 
 
 PICOLIBC: Final = "/usr/lib/picolibc"
@@ -63,6 +65,7 @@ TARGETS: Final = {
         "/usr/riscv64-linux-gnu/include",
         "libc6-dev-riscv64-cross",
         linux=True,
+        features="+m,+a,+f,+d,+c",
     ),
     "wasm32": Target(
         ("wasm",),
@@ -171,6 +174,7 @@ def _sizes(target: Target, modules: Sequence[bytes], options: Sequence[str]) -> 
             wanted = _core.EmitOptions()
             wanted.filetype = file_type("obj")
             wanted.relocation_model = "pic" if target.linux else wanted.relocation_model
+            wanted.features = target.features
             codes.append(generate(Module.read(module), wanted).code)
             Path(path).write_bytes(codes[-1])
         linked = _linked(target, objects, Path(folder, "image"))

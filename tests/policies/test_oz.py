@@ -115,7 +115,7 @@ void fill(int n) { for (int i = 0; i < n; ++i) table[i & 63] = kind(i) + sum(tab
         ("thumbv7em-none-eabi", True),
         ("thumbv6m-none-eabi", False),
         ("riscv32-unknown-elf", True),
-        ("riscv64-linux-gnu", False),
+        ("riscv64-linux-gnu", True),
         ("wasm32-wasip1", True),
         ("aarch64-linux-gnu", True),
         ("powerpc64le-linux-gnu", False),

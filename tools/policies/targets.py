@@ -36,6 +36,8 @@ NO_STRENGTH: Final = "disable-lsr"
 EARLY: Final = "enable-shrink-wrap=0"
 JOINED: Final = "join-splitedges"
 HOISTED: Final = "disable-machine-licm=0"
+COPIES: Final = "join-globalcopies"
+IFS: Final = "write-wasm-ifs"
 
 
 def _tables(*densities: int) -> list[str]:
@@ -52,7 +54,8 @@ LEVERS: Final[Mapping[str, Sequence[str]]] = {
     "Thumb-2": THUMB,
     "RV32IMC": RISCV,
     "AArch64": (UNSCHEDULED, *_outlining(16, 32)),
-    "wasm32": (NO_STRENGTH, JOINED, HOISTED, NO_TAILS, IN_ORDER, *_tables(80)),
+    "wasm32": (IFS, NO_STRENGTH, JOINED, COPIES, HOISTED, NO_TAILS, IN_ORDER, *_tables(80)),
+    "RV64GC": (*RISCV, HOISTED, *_outlining(16)),
 }
 """What is tried for a target, in this order."""
 

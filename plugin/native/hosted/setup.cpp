@@ -7,6 +7,7 @@
 #include "../llvm/small_constants.h"
 #include "../llvm/tool.h"
 #include "../llvm/unwind_tables.h"
+#include "../llvm/wasm_ifs.h"
 #include "errors.h"
 
 #include "llvm/ADT/Statistic.h"
@@ -78,6 +79,7 @@ void initializeLLVM() {
     initializeCodeGen(Registry);
     registerUnwindTables(/*InLinker=*/false);
     registerSmallConstants();
+    registerWasmIfs();
   });
 }
 

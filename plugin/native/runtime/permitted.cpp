@@ -26,6 +26,7 @@ constexpr std::string_view Options[] = {
     "enable-shrink-wrap",
     "greedy-regclass-priority-trumps-globalness",
     "greedy-reverse-local-assignment",
+    "join-globalcopies",
     "join-splitedges",
     "lsr-drop-solution",
     "machine-outliner-reruns",
@@ -43,6 +44,7 @@ constexpr std::string_view Options[] = {
     "tail-merge-threshold",
     "unwind",
     "unwind-share",
+    "write-wasm-ifs",
 };
 
 // Not here: what prints, instruments, changes what a program does (iroutliner),

@@ -7,6 +7,7 @@
 #include "../llvm/register_allocation.h"
 #include "../llvm/small_constants.h"
 #include "../llvm/unwind_tables.h"
+#include "../llvm/wasm_ifs.h"
 #include "../loaded/python.h"
 #include "../loaded/refusal.h"
 #include "flags.h"
@@ -266,6 +267,7 @@ void registerCodeGeneration() {
   static const RegisterTargetPassConfigCallback Callback(advise);
   registerUnwindTables(isLinker());
   registerSmallConstants();
+  registerWasmIfs();
 }
 
 } // namespace passpilot
