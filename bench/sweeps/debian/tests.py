@@ -11,7 +11,7 @@ from typing import Final
 from passpilot.training.corpus.debian.package import DebianBuild, in_source
 
 PLANNED: Final = re.compile(
-    rb'^(?:   (debian/rules override_dh_auto_test\S*)|.*The call to "(dh_auto_test[^"]*)" was omitted)',
+    rb'^(?:dh: command-omitted: The call to "|   )((?:debian/rules override_)?dh_auto_test[^"\n]*)',
     re.MULTILINE,
 )
 """What dh prints where it would run the tests; the build leaves them out."""
@@ -99,7 +99,7 @@ def run_tests(build: DebianBuild, name: str = "test") -> TestRun | None:
     found = PLANNED.search(package.log(f"{build.variant}-build").read_bytes())
     if not found:
         return None
-    command = (found[1] or found[2]).decode().replace("debian/rules ", "$(MAKE) -f debian/rules ")
+    command = found[1].decode().replace("debian/rules ", "$(MAKE) -f debian/rules ")
     done = build.step(name, in_source(SCRIPT.format(command=command), option=""))
     output = package.log(f"{build.variant}-{name}").read_bytes()
     return TestRun.read(output, is_good=not done.code and not done.is_late)
