@@ -183,6 +183,13 @@ HOOKED: Final[Mapping[str, HookedPoint]] = {
             "allocator:SPLIT",
             log=LogStyle(width=12),
         ),
+        HookedPoint(
+            "schedule",
+            "which instruction is next before register allocation",
+            "ScheduleAdvisor",
+            "schedule:TABLE",
+            log=LogStyle(width=14),
+        ),
     )
 }
 """LLVM's decision points by name."""

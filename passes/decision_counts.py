@@ -141,6 +141,13 @@ _OF_LLVM: Final = {
         {**_DECISIONS, **_REST},
         "return the number itself",
     ),
+    "schedule": Words(
+        "the target's own scheduler",
+        "the target's scheduler asks nobody (as at -O0, with -misched, or on WebAssembly and AMDGPU), or had "
+        "no choice",
+        {**_DECISIONS, **_AGREED, **_REST},
+        _MASK,
+    ),
 }
 _OF_ALLOCATOR: Final = Words(
     "the advised allocator's default",

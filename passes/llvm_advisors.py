@@ -118,3 +118,13 @@ class SplitAdvisor(Advisor):
     """Lets a runner decide where a live range is split."""
 
     point = "ra-split"
+
+
+class ScheduleAdvisor(Advisor):
+    """Lets a runner decide which instruction LLVM's machine scheduler places next, before register allocation.
+
+    It asks about the instructions that are ready at the end of the region that the target's scheduler has
+    chosen, if there are several. All answers are legal: they keep every dependence.
+    """
+
+    point = "schedule"

@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
     from passpilot.passes.llvm_advisors import InlineAdvisor as InlineAdvisor
     from passpilot.passes.llvm_advisors import OrderAdvisor as OrderAdvisor
     from passpilot.passes.llvm_advisors import PriorityAdvisor as PriorityAdvisor
+    from passpilot.passes.llvm_advisors import ScheduleAdvisor as ScheduleAdvisor
     from passpilot.passes.llvm_advisors import SplitAdvisor as SplitAdvisor
     from passpilot.passes.llvmlite import api as llvmlite
     from passpilot.passes.mlir import api as mlir
@@ -133,6 +134,7 @@ _HOMES: Final = {
     "Runner": "runners.base",
     "SIZE": "passes.shipped.size",
     "SLP": "passes.shipped.slp",
+    "ScheduleAdvisor": "passes.llvm_advisors",
     "SplitAdvisor": "passes.llvm_advisors",
     "TILE_SIZES": "features.mlir.tile",
     "VECTOR_SIZES": "features.mlir.schedule",

@@ -42,6 +42,7 @@ CLASSES: Final = [
     "PriorityAdvisor",
     "Remarks",
     "Runner",
+    "ScheduleAdvisor",
     "SplitAdvisor",
     "TensorSpec",
     "Vocabulary",

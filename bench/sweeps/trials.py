@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 import passpilot
-from passpilot import EvictAdvisor, InlineAdvisor, Module, PriorityAdvisor, emit, optimize
+from passpilot import EvictAdvisor, InlineAdvisor, Module, PriorityAdvisor, ScheduleAdvisor, emit, optimize
 from passpilot.errors import Error
 from passpilot.plugin.compile import llvm_options
 
@@ -92,6 +92,7 @@ class Trial:
         return (*self.late, *(POINTS if seed % 2 else ("evict", "priority")))
 
 
+SCHEDULE: Final = "schedule"
 VECTORIZER: Final = "vectorizer-start"
 DISTRIBUTED: Final = "advised-distribute,loop-distribute,advised-vectorize"
 EARLY: Final = ("advised-distribute", "advised-vectorize")
@@ -101,7 +102,7 @@ EVERY: Final = Trial(
         (VECTORIZER, f"advised-unroll,{DISTRIBUTED},advised-slp"),
     ),
     ("advised-size", "advised-unroll", *EARLY, "advised-slp", "advised-pipeline"),
-    ("advised-outline",),
+    ("advised-outline", SCHEDULE),
     "default<O2>,advised-pipeline{budget=4}",
     inline=True,
     turns=True,
@@ -116,10 +117,11 @@ TRIALS: Final = {
     "outline": Trial(late=("advised-outline",)),
     **{point: Trial(late=(point,)) for point in POINTS},
     "allocator": Trial(late=POINTS),
+    SCHEDULE: Trial(late=(SCHEDULE,)),
     "all": Trial(
         ((VECTORIZER, f"{DISTRIBUTED},advised-slp"),),
         (*EARLY, "advised-slp"),
-        ("advised-outline", *POINTS),
+        ("advised-outline", SCHEDULE, *POINTS),
     ),
     "every": EVERY,
     PART: replace(EVERY, pipeline="default<O2>,advised-pipeline{budget=2}", size_budget=1.1),
@@ -225,6 +227,8 @@ def compiled(case: Case, program: Prepared) -> bytes:
         if set(POINTS) & set(trial.asked_late(case.seed)):
             verified = program.corpus is None or case.seed == 0
             stack.enter_context(advised_allocator(f"-verify-machineinstrs={int(verified)}"))
+        elif SCHEDULE in trial.late and program.corpus is None:
+            llvm_options(["-verify-machineinstrs=1"])
         code = emit(module, advisors=late, relocation_model="pic")
         case.decisions = sum(advisor.stats.decisions for advisor in asked)
         if case.trial in ("all", "every", PART) and not case.decisions:
@@ -258,11 +262,11 @@ def is_stock_opts(case: Case, unit: Path) -> bool:
 
 
 def has_code(case: Case, expected: bytes, source: Path, target: str, opt_level: int = 2) -> bool:
-    """Whether a module has stock llc's code with default advice about evictions and priorities."""
+    """Whether a module has stock llc's code with default advice about evictions, priorities and the schedule."""
     with tempfile.TemporaryDirectory() as folder:
         advisors = [
             kind("default" if log else takes_default, log=log)
-            for kind in (EvictAdvisor, PriorityAdvisor)
+            for kind in (EvictAdvisor, PriorityAdvisor, ScheduleAdvisor)
             for log in (logs(case, folder, kind.point),)
         ]
         ours = emitted(source, advisors, triple=TRIPLES[target], opt_level=opt_level)
@@ -303,6 +307,7 @@ def stress(case: Case) -> str:
         else:
             advisors = list(random_advisors(case.seed))
             llvm_options(["-verify-machineinstrs=1"])
+        advisors.append(passpilot.advisor(SCHEDULE, f"random:{case.seed}"))
         emitted(source, advisors, triple=TRIPLES[target])
         case.decisions += sum(advisor.stats.decisions for advisor in advisors)
     return ""

@@ -4,6 +4,7 @@
 
 #include "../llvm/live_range.h"
 #include "../llvm/live_range_question.h"
+#include "../llvm/tensors.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/CodeGen/LiveIntervals.h"
@@ -16,7 +17,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 using namespace llvm;
@@ -40,29 +40,6 @@ bool RangeChoices::allows(AllocatorAction A) const {
 }
 
 namespace {
-
-/// Writes the features of a session's point; sets all to 0 first.
-template <typename Feature> class Tensors {
-public:
-  explicit Tensors(Session &S) : S(S) {
-    for (size_t I = 0; I < S.point().Features.size(); ++I)
-      std::memset(S.feature(I), 0, S.point().Features[I].bytes());
-  }
-  void set(Feature F, int64_t Value, size_t Column = 0) {
-    data<int64_t>(F)[Column] = Value;
-  }
-  void setFloat(Feature F, double Value, size_t Column = 0) {
-    data<float>(F)[Column] = static_cast<float>(Value);
-  }
-  /// Whether the feature is read; others may be left out.
-  bool reads(Feature F) const { return S.reads(static_cast<size_t>(F)); }
-
-private:
-  Session &S;
-  template <typename T> T *data(Feature F) {
-    return static_cast<T *>(S.feature(static_cast<size_t>(F)));
-  }
-};
 
 /// A spill weight; infinite if the range cannot be spilled.
 double weightOf(const LiveInterval &LI) {

@@ -35,6 +35,7 @@ NB_MODULE(_core, M) {
   bindPolicy(M);
   bindCallSite(M);
   bindLiveRange(M);
+  bindSchedule(M);
   bindAdvisor(M);
   bindType(M);
   bindMetadata(M);

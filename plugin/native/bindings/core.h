@@ -17,6 +17,7 @@ void bindRunner(nb::module_ &M);
 void bindPolicy(nb::module_ &M);
 void bindCallSite(nb::module_ &M);
 void bindLiveRange(nb::module_ &M);
+void bindSchedule(nb::module_ &M);
 void bindAdvisor(nb::module_ &M);
 void bindType(nb::module_ &M);
 void bindMetadata(nb::module_ &M);

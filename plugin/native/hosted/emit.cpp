@@ -10,6 +10,7 @@
 #include "../llvm/llvm_options.h"
 #include "../llvm/option_gate.h"
 #include "../llvm/register_allocation.h"
+#include "../llvm/scheduling.h"
 #include "llvm/ADT/Statistic.h"
 #include "llvm/Analysis/RuntimeLibcallInfo.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -269,6 +270,8 @@ Emitted HostedModule::emit(const EmitOptions &O, const Sessions &Asked,
       Advised.emplace(*Context, AllocationSessions::find([&](const char *P) {
         return sessionAt(Asked, P);
       }));
+      if (Advised->Sessions.Schedule)
+        useAdvisedScheduler();
       Advised->Costs = O.Costs ? &Out.Costs : nullptr;
       RegisterAllocation::install(
           PM, [&](Module &) -> RegisterAllocation & { return *Advised; });

@@ -2,6 +2,8 @@
 
 #include "allocator_points.h"
 
+#include "scheduling.h"
+
 namespace passpilot {
 
 /// A point whose answer is a column of its first feature, the mask.
@@ -48,6 +50,12 @@ const Point &colourPoint() {
 const Point &splitPoint() {
   static const Point P = choice("ra-split", "region_to_split",
                                 {PASSPILOT_SPLIT_FEATURES(PASSPILOT_SPEC)});
+  return P;
+}
+
+const Point &schedulePoint() {
+  static const Point P = choice("schedule", "instruction_to_place",
+                                {PASSPILOT_SCHEDULE_FEATURES(PASSPILOT_SPEC)});
   return P;
 }
 

@@ -4,6 +4,7 @@
 
 #include "allocator_points.h"
 #include "release_advisors.h"
+#include "scheduling.h"
 #include "llvm/Analysis/InlineModelFeatureMaps.h"
 #include "llvm/Analysis/MLInlineAdvisor.h"
 #include "llvm/IR/LLVMContext.h"
@@ -68,6 +69,9 @@ static const char AllocatorAsksNobody[] =
 
 static const char AdvisedAllocatorAsksNobody[] =
     "-regalloc=advised is missing, or the module never needed this decision";
+static const char SchedulerAsksNobody[] =
+    "the target's scheduler asks nobody (as at -O0, with -misched, or on "
+    "WebAssembly and AMDGPU), or had no choice";
 static constexpr PointLimit NoLimit = {nullptr, nullptr, nullptr, 0, false};
 
 static const HookedPoint Hooked[] = {
@@ -98,6 +102,8 @@ static const HookedPoint Hooked[] = {
      AdvisedAllocatorAsksNobody, NoLimit, colourPoint},
     {"ra-split", "emit", "where the advised allocator splits a live range",
      AdvisedAllocatorAsksNobody, NoLimit, splitPoint},
+    {"schedule", "emit", "which instruction is next before register allocation",
+     SchedulerAsksNobody, NoLimit, schedulePoint},
 };
 
 ArrayRef<HookedPoint> hookedPoints() { return Hooked; }

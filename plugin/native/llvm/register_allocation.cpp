@@ -57,6 +57,30 @@ public:
     return false;
   }
 };
+
+/// Says which advisors this thread's code generation has.
+class ThreadsAllocation final : public ImmutablePass {
+public:
+  static char ID;
+  static thread_local const FindAllocation *Find;
+  explicit ThreadsAllocation(FindAllocation Mine)
+      : ImmutablePass(ID), Mine(std::move(Mine)) {}
+  bool doInitialization(Module &) override {
+    Before = std::exchange(Find, &Mine);
+    return false;
+  }
+  bool doFinalization(Module &) override {
+    Find = Before;
+    return false;
+  }
+
+private:
+  const FindAllocation Mine;
+  const FindAllocation *Before = nullptr;
+};
+char ThreadsAllocation::ID = 0;
+thread_local const FindAllocation *ThreadsAllocation::Find = nullptr;
+
 using EvictionAnalysis =
     AdvisedAnalysis<RegAllocEvictionAdvisorAnalysisLegacy, EvictionProvider>;
 using PriorityAnalysis =
@@ -66,13 +90,14 @@ using PriorityAnalysis =
 
 AllocationSessions
 AllocationSessions::find(function_ref<Session *(const char *Point)> At) {
-  return {At("evict"),     At("priority"),  At("ra-order"),
-          At("ra-action"), At("ra-colour"), At("ra-split")};
+  return {At("evict"),     At("priority"), At("ra-order"), At("ra-action"),
+          At("ra-colour"), At("ra-split"), At("schedule")};
 }
 
 bool AllocationSessions::stopped() const {
-  return any_of(ArrayRef({Evict, Priority, Order, Action, Colour, Split}),
-                [](const Session *S) { return S && S->stopped(); });
+  return any_of(
+      ArrayRef({Evict, Priority, Order, Action, Colour, Split, Schedule}),
+      [](const Session *S) { return S && S->stopped(); });
 }
 
 RegisterAllocation::RegisterAllocation(LLVMContext &C,
@@ -96,7 +121,12 @@ void RegisterAllocation::receiveTensors() {
 void RegisterAllocation::install(legacy::PassManagerBase &PM,
                                  FindAllocation Find) {
   PM.add(new EvictionAnalysis(Find));
-  PM.add(new PriorityAnalysis(std::move(Find)));
+  PM.add(new PriorityAnalysis(Find));
+  PM.add(new ThreadsAllocation(std::move(Find)));
+}
+
+RegisterAllocation *RegisterAllocation::ofThread(Module &M) {
+  return ThreadsAllocation::Find ? &(*ThreadsAllocation::Find)(M) : nullptr;
 }
 
 RegisterAllocation *

@@ -35,6 +35,7 @@ struct AllocationSessions {
   // Of the advised allocator, whose default needs no session.
   Session *Order = nullptr, *Action = nullptr, *Colour = nullptr,
           *Split = nullptr;
+  Session *Schedule = nullptr; // of the machine scheduler, which works before
 
   /// \p At gives the session of a point, or null.
   static AllocationSessions
@@ -57,6 +58,9 @@ public:
   /// before the code generator adds its passes. \p Find is called for functions
   /// that the allocator works on.
   static void install(llvm::legacy::PassManagerBase &PM, FindAllocation Find);
+  /// The advisors of the code generation that this thread is at; null for none.
+  /// LLVM's scheduler has no analysis that could provide them.
+  static RegisterAllocation *ofThread(llvm::Module &M);
   /// The advisors of \p M behind an analysis of install(); null for LLVM's own.
   static RegisterAllocation *
   of(llvm::RegAllocEvictionAdvisorAnalysisLegacy &Analysis, llvm::Module &M);

@@ -5,6 +5,7 @@
 
 #include "../llvm/llvm_options.h"
 #include "../llvm/register_allocation.h"
+#include "../llvm/scheduling.h"
 #include "../llvm/small_constants.h"
 #include "../llvm/unwind_tables.h"
 #include "../llvm/wasm_ifs.h"
@@ -259,6 +260,8 @@ void advise(TargetMachine &TM, PassManagerBase &PM, TargetPassConfig *) {
         PM, [Generation](Module &M) -> RegisterAllocation & {
           return Generation->allocation(M);
         });
+  if (advised("schedule"))
+    useAdvisedScheduler();
 }
 
 } // namespace
