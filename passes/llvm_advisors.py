@@ -121,7 +121,7 @@ class SplitAdvisor(Advisor):
 
 
 class ScheduleAdvisor(Advisor):
-    """Lets a runner decide which instruction LLVM's machine scheduler places next, before register allocation.
+    """Lets a runner decide which instruction the machine scheduler places next, before register allocation.
 
     It asks about the instructions that are ready at the end of the region that the target's scheduler has
     chosen, if there are several. All answers are legal: they keep every dependence.

@@ -33,7 +33,8 @@ PAGES: Final = {
         "Advisors",
         "An advisor connects a runner with a decision point.",
         "advisor passes.advisor.Advisor InlineAdvisor EvictAdvisor PriorityAdvisor DO_NOT_EVICT"
-        " OrderAdvisor ActionAdvisor ColourAdvisor SplitAdvisor ScheduleAdvisor AllocatorAction passes.decision_counts.Stats",
+        " OrderAdvisor ActionAdvisor ColourAdvisor SplitAdvisor ScheduleAdvisor AllocatorAction"
+        " passes.decision_counts.Stats",
     ),
     "points": (
         "Decision points",

@@ -262,7 +262,7 @@ def is_stock_opts(case: Case, unit: Path) -> bool:
 
 
 def has_code(case: Case, expected: bytes, source: Path, target: str, opt_level: int = 2) -> bool:
-    """Whether a module has stock llc's code with default advice about evictions, priorities and the schedule."""
+    """Whether a module has stock llc's code with default advice at three points of `llc`."""
     with tempfile.TemporaryDirectory() as folder:
         advisors = [
             kind("default" if log else takes_default, log=log)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a model sees of the instructions that LLVM's machine scheduler could place next: the point ``schedule``.
+"""What a model sees of the instructions that LLVM's machine scheduler could place next (``schedule``).
 
 The scheduler orders the instructions of a region of a basic block before registers are allocated, from its
 top, its bottom, or from both ends; the target decides which. A column is an instruction that is ready: all
