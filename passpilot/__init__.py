@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
     from passpilot.features.llvm.evict import DO_NOT_EVICT as DO_NOT_EVICT
     from passpilot.features.llvm.graphs import call_graph as call_graph
     from passpilot.features.llvm.graphs import control_flow_graph as control_flow_graph
-    from passpilot.features.llvm.interference import interference_graph as interference_graph
+    from passpilot.features.llvm.graphs import interference_graph as interference_graph
     from passpilot.features.llvm.ir2vec import Vocabulary as Vocabulary
     from passpilot.features.llvm.vectorize import VECTOR_PLANS as VECTOR_PLANS
     from passpilot.features.log.reader import read_log as read_log
@@ -152,7 +152,7 @@ _HOMES: Final = {
     "feature": "features.custom",
     "find_point": "features.point",
     "function_runner": "runners.native",
-    "interference_graph": "features.llvm.interference",
+    "interference_graph": "features.llvm.graphs",
     "ladder": "training.ladder.programs",
     "llvm_options": "plugin.compile",
     "make_runner": "runners.spec",

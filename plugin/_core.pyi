@@ -996,6 +996,34 @@ class PrioritySite:
 
     def __str__(self) -> str: ...
 
+class ScheduleSite:
+    @property
+    def function(self) -> str:
+        """The name of the function."""
+
+    @property
+    def block(self) -> str:
+        """The basic block, such as %bb.2."""
+
+    @property
+    def instructions(self) -> list[str]:
+        """The machine instructions of the columns, as text."""
+
+    @property
+    def opcodes(self) -> list[str]:
+        """LLVM's names of the opcodes of the columns."""
+
+    @property
+    def from_top(self) -> bool:
+        """
+        Whether the instruction comes below those that are placed at the top of the region, else above those at its bottom.
+        """
+
+    @property
+    def ordinal(self) -> int: ...
+
+    def __str__(self) -> str: ...
+
 class Advisor:
     def __init__(self, point: PointSpec, native: NativeRunner | None, inputs: Sequence[TensorSpec], custom: Sequence[tuple[TensorSpec, Callable[[], None]]], default_on_error: bool, limit: float, logged: bool) -> None: ...
 

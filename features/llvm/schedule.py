@@ -9,7 +9,7 @@ the code. If more than 32 are ready, those around LLVM's choice have columns.
 Latencies and cycles are those of the target's scheduling model. Pressure is in the units of LLVM's register
 pressure sets, and 0 where the target does not track it.
 
-plugin/native/llvm/scheduling.h has the same table; a test compares them.
+plugin/native/llvm/allocator_points.h has the same table; a test compares them.
 Source: llvm/lib/CodeGen/MachineScheduler.cpp.
 """
 
@@ -39,8 +39,8 @@ TABLE: Final = choice_table(
         _column("height", "cycles from it to the region's bottom on the longest path"),
         _column("latency", "cycles until its result is there"),
         _column("stall", "cycles that the processor would wait for its operands or users"),
-        _column("predecessors", "instructions of the region that it depends on"),
-        _column("successors", "instructions of the region that depend on it"),
+        _column("predecessors", "results of other instructions of the region that it reads"),
+        _column("successors", "reads of its results in the region"),
         _column("freed", "instructions that become ready once it is placed"),
         _column("excess_pressure", "change of the register pressure above the target's limit"),
         _column("critical_pressure", "change of the pressure above the region's most"),

@@ -128,7 +128,7 @@ def test_machine_ir(tmp_path: Path) -> None:
         (
             ("--inline=const:1",),
             "--inline: expected --evict or --priority or --ra-order or --ra-action or --ra-colour or "
-            "--ra-split, got a point of `passpilot opt`",
+            "--ra-split or --schedule, got a point of `passpilot opt`",
         ),
         (("--advise=inline=const:1",), "advised-outline, got 'inline=const:1'; `passpilot opt` has"),
         (("--advise=nonsense=const:1",), "advised-outliner, advised-outline, got 'nonsense=const:1'\n"),

@@ -49,6 +49,7 @@ AFTER: Final = {
     "from-mlgo.md": {
         "inlining.md": 0,
         "allocation.md": 0,
+        "scheduling.md": 0,
         "aot.md": 1,
         "attach.md": 0,
         "cc.md": 0,

@@ -62,7 +62,7 @@ def test_passes_of_code_generation_are_those_of_cpp() -> None:
     assert _core.emit_passes() == [*EMIT_PASSES.items()]
     assert {*EMIT_PASSES} <= {*PASS_POINTS}
     allocator = ("ra-order", "ra-action", "ra-colour", "ra-split")
-    assert emit_points() == ("evict", "priority", *allocator, *EMIT_PASSES)
+    assert emit_points() == ("evict", "priority", *allocator, "schedule", *EMIT_PASSES)
 
 
 @pytest.mark.parametrize("name", POINTS.own)

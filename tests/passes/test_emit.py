@@ -99,7 +99,7 @@ def test_advisors_learn_of_an_advisor_that_failed() -> None:
     assert notes[2:] == ["finish priority None", "finish evict LogError('lost')"]
 
 
-ASKED = "evict and priority and ra-order and ra-action and ra-colour and ra-split"
+ASKED = "evict and priority and ra-order and ra-action and ra-colour and ra-split and schedule"
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_own_features_end_before_the_default() -> None:
     own = {name: own_features(find_point(name)) for name in HOOKED}
     counts = {name: len(specs) for name, specs in own.items()}
     allocator = {"ra-order": 11, "ra-action": 17, "ra-colour": 14, "ra-split": 15}
-    assert counts == {"inline": 38, "evict": 21, "priority": 3, **allocator}
+    assert counts == {"inline": 38, "evict": 21, "priority": 3, **allocator, "schedule": 21}
     assert not {"inlining_default", "evict_default", "priority_default"} & {
         spec.name for specs in own.values() for spec in specs
     }

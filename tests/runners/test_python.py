@@ -234,7 +234,7 @@ def test_one_policy_for_several_points() -> None:
     for name in HOOKED:
         allocate(make_runner(policy, find_point(name))).evaluate()
     allocator = [("ra-order", 11), ("ra-action", 17), ("ra-colour", 14), ("ra-split", 15)]
-    assert policy.seen == [("inline", 38), ("evict", 21), ("priority", 3), *allocator]
+    assert policy.seen == [("inline", 38), ("evict", 21), ("priority", 3), *allocator, ("schedule", 21)]
 
 
 def test_evaluation_adds_no_python_frame() -> None:

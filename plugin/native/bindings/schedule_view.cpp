@@ -23,6 +23,7 @@ struct ScheduleSite : View {
 
 std::vector<nb::str> instructionsOf(const ScheduleSite &S) {
   std::vector<nb::str> V;
+  V.reserve(S.asked().Columns.size());
   for (const llvm::SUnit *Unit : S.asked().Columns)
     V.push_back(text(llvm::StringRef(printed(*Unit->getInstr())).trim()));
   return V;
@@ -30,6 +31,7 @@ std::vector<nb::str> instructionsOf(const ScheduleSite &S) {
 
 std::vector<std::string> opcodesOf(const ScheduleSite &S) {
   std::vector<std::string> V;
+  V.reserve(S.asked().Columns.size());
   for (size_t I = 0; I < S.asked().Columns.size(); ++I)
     V.push_back(S.asked().opcode(I));
   return V;

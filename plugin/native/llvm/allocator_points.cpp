@@ -2,8 +2,6 @@
 
 #include "allocator_points.h"
 
-#include "scheduling.h"
-
 namespace passpilot {
 
 /// A point whose answer is a column of its first feature, the mask.

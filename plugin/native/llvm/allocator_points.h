@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The four decision points of the advised register allocator. The Python twin
-// is features/llvm/allocator.py.
+// The four decision points of the advised register allocator, and that of the
+// machine scheduler. The Python twins are features/llvm/allocator.py and
+// schedule.py.
 
 #pragma once
 
@@ -9,7 +10,8 @@
 
 namespace passpilot {
 
-/// The columns of the points that choose a live range, a register or a split.
+/// The columns of the points that choose a live range, a register, a split or
+/// an instruction.
 constexpr int64_t AllocatorColumns = 32;
 
 /// The answers of the point "ra-action".
@@ -83,16 +85,43 @@ constexpr int64_t AllocatorActions = 5;
   FEATURE(SpillCost, spill_cost, Float, 1)                                     \
   FEATURE(Generation, generation, Int64, 1)
 
+#define PASSPILOT_SCHEDULE_FEATURES(FEATURE)                                   \
+  FEATURE(Mask, mask, Int64, AllocatorColumns)                                 \
+  FEATURE(Order, order, Int64, AllocatorColumns)                               \
+  FEATURE(Depth, depth, Int64, AllocatorColumns)                               \
+  FEATURE(Height, height, Int64, AllocatorColumns)                             \
+  FEATURE(Latency, latency, Int64, AllocatorColumns)                           \
+  FEATURE(Stall, stall, Int64, AllocatorColumns)                               \
+  FEATURE(Predecessors, predecessors, Int64, AllocatorColumns)                 \
+  FEATURE(Successors, successors, Int64, AllocatorColumns)                     \
+  FEATURE(Freed, freed, Int64, AllocatorColumns)                               \
+  FEATURE(ExcessPressure, excess_pressure, Int64, AllocatorColumns)            \
+  FEATURE(CriticalPressure, critical_pressure, Int64, AllocatorColumns)        \
+  FEATURE(MaxPressure, max_pressure, Int64, AllocatorColumns)                  \
+  FEATURE(IsCopy, is_copy, Int64, AllocatorColumns)                            \
+  FEATURE(IsLoad, is_load, Int64, AllocatorColumns)                            \
+  FEATURE(IsStore, is_store, Int64, AllocatorColumns)                          \
+  FEATURE(IsClustered, is_clustered, Int64, AllocatorColumns)                  \
+  FEATURE(FromTop, from_top, Int64, 1)                                         \
+  FEATURE(Cycle, cycle, Int64, 1)                                              \
+  FEATURE(ResourceLimited, resource_limited, Int64, 1)                         \
+  FEATURE(Remaining, remaining, Int64, 1)                                      \
+  FEATURE(LoopDepth, loop_depth, Int64, 1)
+
 #define PASSPILOT_NAME(Name, ...) Name,
 enum class OrderFeature : size_t { PASSPILOT_ORDER_FEATURES(PASSPILOT_NAME) };
 enum class ActionFeature : size_t { PASSPILOT_ACTION_FEATURES(PASSPILOT_NAME) };
 enum class ColourFeature : size_t { PASSPILOT_COLOUR_FEATURES(PASSPILOT_NAME) };
 enum class SplitFeature : size_t { PASSPILOT_SPLIT_FEATURES(PASSPILOT_NAME) };
+enum class ScheduleFeature : size_t {
+  PASSPILOT_SCHEDULE_FEATURES(PASSPILOT_NAME)
+};
 #undef PASSPILOT_NAME
 
 const Point &orderPoint();
 const Point &actionPoint();
 const Point &colourPoint();
 const Point &splitPoint();
+const Point &schedulePoint();
 
 } // namespace passpilot

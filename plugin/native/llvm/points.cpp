@@ -4,7 +4,6 @@
 
 #include "allocator_points.h"
 #include "release_advisors.h"
-#include "scheduling.h"
 #include "llvm/Analysis/InlineModelFeatureMaps.h"
 #include "llvm/Analysis/MLInlineAdvisor.h"
 #include "llvm/IR/LLVMContext.h"

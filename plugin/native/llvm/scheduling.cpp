@@ -6,6 +6,7 @@
 #include "llvm_options.h"
 #include "register_allocation.h"
 #include "tensors.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineLoopInfo.h"
@@ -120,19 +121,19 @@ private:
   SUnit *chosen(SUnit &Default, bool IsTop) {
     SchedBoundary &Zone =
         Queues.*(IsTop ? OpenStrategy::Above : OpenStrategy::Below);
-    SmallVector<SUnit *, ScheduleColumns> All(Zone.Available.elements());
-    All.push_back(&Default);
-    if (All.size() == 1)
+    SmallVector<SUnit *, AllocatorColumns> Ready(Zone.Available.elements());
+    Ready.push_back(&Default);
+    if (Ready.size() == 1)
       return &Default;
-    llvm::sort(All, [](const SUnit *A, const SUnit *B) {
+    llvm::sort(Ready, [](const SUnit *A, const SUnit *B) {
       return A->NodeNum < B->NodeNum;
     });
-    ArrayRef<SUnit *> Columns = All;
-    if (All.size() > ScheduleColumns) { // those around the default
-      const size_t At = find(All, &Default) - All.begin();
+    ArrayRef<SUnit *> Columns = Ready;
+    if (Ready.size() > AllocatorColumns) { // those around the default
+      const size_t At = find(Ready, &Default) - Ready.begin();
       const size_t First = std::min(At - std::min(At, size_t{16}),
-                                    All.size() - size_t{ScheduleColumns});
-      Columns = Columns.slice(First, ScheduleColumns);
+                                    Ready.size() - size_t{AllocatorColumns});
+      Columns = Columns.slice(First, AllocatorColumns);
     }
     enterContext();
     describe(Columns, Zone, IsTop);
@@ -193,12 +194,15 @@ private:
           Loops.getLoopDepth(Columns.front()->getInstr()->getParent()));
   }
 
-  /// The instructions that are ready only once \p SU is placed.
+  /// The instructions that are ready once \p SU is placed.
   static int64_t freed(const SUnit &SU, bool IsTop) {
-    return count_if(IsTop ? SU.Succs : SU.Preds, [&](const SDep &D) {
-      const SUnit &Other = *D.getSUnit();
-      return !D.isWeak() && !Other.isBoundaryNode() &&
-             (IsTop ? Other.NumPredsLeft : Other.NumSuccsLeft) == 1;
+    SmallDenseMap<const SUnit *, unsigned> Edges; // often several to one
+    for (const SDep &D : IsTop ? SU.Succs : SU.Preds)
+      if (!D.isWeak() && !D.getSUnit()->isBoundaryNode())
+        ++Edges[D.getSUnit()];
+    return count_if(Edges, [&](const auto &E) {
+      return E.second ==
+             (IsTop ? E.first->NumPredsLeft : E.first->NumSuccsLeft);
     });
   }
 

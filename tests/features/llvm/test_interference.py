@@ -14,7 +14,7 @@ import networkx
 import pytest
 
 import passpilot
-from passpilot.features.llvm.interference import interference_graph
+from passpilot.features.llvm.graphs import interference_graph
 from passpilot.plugin.errors import CompilationError, PolicyError, StaleViewError, UsageError
 from tests.features.llvm import scarce
 from tests.passes.allocation.allocated import by_llc, emitted, for_target, optimized
