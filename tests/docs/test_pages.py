@@ -39,6 +39,7 @@ FAST: Final = {
 }
 """Pages that run in some seconds, and how many outputs they show."""
 SLOW: Final = {
+    "bare-metal.md": 4,
     "recipes.md": 10,
     "smaller.md": 0,
     "own-optimizer.md": 1,
@@ -124,9 +125,20 @@ NOT_RUN: Final = {
     ): "installs packages; tests/newcomer/test_jobs.py runs it in a bare system",
     ("install.md", "sudo apt-get"): "installs packages; tests/newcomer/test_jobs.py runs it in a bare system",
     ("smaller.md", "sudo apt-get"): "installs packages; tests/newcomer/test_jobs.py runs it in a bare system",
+    (
+        "bare-metal.md",
+        "sudo apt-get",
+    ): "installs packages; tests/newcomer/test_jobs.py runs it in a bare system",
     ("smaller.md", "curl "): "needs the network; the archive is there",
 }
 """Blocks that do not run, by page and beginning, and why."""
+NEEDED: Final = {
+    "bare-metal.md": (
+        *("qemu-system-arm", "qemu-system-riscv32", "qemu-aarch64", "node", "aarch64-linux-gnu-ld"),
+        *("/usr/lib/picolibc/arm-none-eabi", "/usr/lib/picolibc/riscv64-unknown-elf", "/usr/lib/wasm32-wasi"),
+    )
+}
+"""Programs and folders of packages that `make build` does not install; a page is skipped without them."""
 ELSEWHERE: Final = {
     "c-api.md": "tests/plugin/native/c/test_guide.py",
     "cpp.md": "tests/plugin/native/c/test_cpp_guide.py",
@@ -156,6 +168,8 @@ def follow(page: str, folder: Path) -> int:
 
 @pytest.mark.parametrize("page", [*FAST, *(pytest.param(name, marks=LONG) for name in SLOW)])
 def test_a_page_prints_what_it_says(page: str, tmp_path: Path) -> None:
+    if missing := [one for one in NEEDED.get(page, ()) if not (shutil.which(one) or os.path.isdir(one))]:
+        pytest.skip(f"{page} needs {', '.join(missing)}; the page has the packages")
     folder = tmp_path / "page"
     folder.mkdir()
     assert follow(page, folder) == (FAST | SLOW)[page]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Three jobs in a bare Debian 12, from the wheels, by the pages alone: their commands, in their order."""
+"""Four jobs in a bare Debian 12, from the wheels, by the pages alone: their commands, in their order."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.install.test_systems import as_user, files, made
 __all__ = ["files"]
 JOBS: Final = {
     "firmware, Lua and C++ with make, CMake and Meson": ("smaller.md",),
+    "firmware with a C library, wasm and AArch64": ("bare-metal.md",),
     "own feature from data to cc": ("from-mlgo.md", "training.md"),
     "pass and policy in MLIR, hosted and stock": ("tutorial-mlir.md",),
 }
