@@ -72,9 +72,9 @@ class TunedTrials:
             "reward": reward,
             "compiler": compiler_version(),
             "digest": digest,
-            SPACE: {**CHOICES, "calls decided": SHARE, "functions decided": SHARE},
+            SPACE: {**CHOICES, "calls decided": SHARE},
         }
-        self._file, self._functions, self._run = file, list[int](), ""
+        self._file, self._run = file, ""
         self._name = study_name(program, reward, digest)
         file.study(self._name, MINIMIZE, facts)
 
@@ -99,12 +99,9 @@ class TunedTrials:
         facts: dict[str, object] = {"choices": hashlib.sha256(utf8("\0".join(keys))).hexdigest()}
         if search.improves(trial.value):
             facts[DECISIONS] = decision_text(_decisions(search, units))
-        if not self._functions:
-            self._functions = [len(_defined(unit)) for unit in search.units]
         parameters = {
             **_texts(search.lever or "start", choices),
             "calls decided": _share([len(c.inline) for c in choices], [len(unit.asked) for unit in units]),
-            "functions decided": _share([len(c.functions) for c in choices], self._functions),
         }
         self._file.add(self._name, KeptTrial(trial.value, parameters, facts))
 
@@ -120,10 +117,6 @@ def _decisions(search: Study, units: Sequence[Compiled]) -> list[UnitDecisions]:
         )
         for unit, compiled in zip(search.units, units, strict=True)
     ]
-
-
-def _defined(unit: Unit) -> list[str]:
-    return [each.name for each in unit.module.functions if not each.is_declaration]
 
 
 def _share(decided: Sequence[int], all_: Sequence[int]) -> float:

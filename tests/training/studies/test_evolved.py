@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,8 @@ from passpilot.training.by_reward.evolve import evolve
 from passpilot.training.studies.compile_cache import CompileCache
 from passpilot.training.studies.evolved import NETWORK
 from passpilot.training.studies.study_file import KeptStudy, existing, merge_studies
-from tests.command import GENEROUS, PASSPILOT, started
 from tests.command import passpilot as command
+from tests.training.studies.kills import killed_at
 from tests.training.tuning.units import modules
 
 FIRST = {"iterations": 2, "population": 4, "sample": 1, "sigma": 1.0, "learning_rate": 0.5, "checkpoint": 1}
@@ -58,13 +56,7 @@ def test_a_training_that_is_killed_at_any_trial_ends_with_an_equal_result(
     assert whole.code == 0, whole.err
     killed = (*words, "--study=killed.study", "--resume", "-o", "killed")
     for trials in (1, 2):
-        with started(PASSPILOT, *killed, cwd=tmp_path) as child:
-            end = time.monotonic() + GENEROUS
-            while child.poll() is None and trials_in(tmp_path / "killed.study") < trials:
-                assert time.monotonic() < end
-                time.sleep(0.005)
-            child.send_signal(signal.SIGKILL)
-            child.wait(GENEROUS)
+        killed_at(trials, "killed.study", *killed, cwd=tmp_path)
     assert CompileCache(str(tmp_path / "cache")).contents.files > 4
     done = command(*killed, cwd=tmp_path)
     assert done.code == 0, done.err
@@ -75,10 +67,6 @@ def test_a_training_that_is_killed_at_any_trial_ends_with_an_equal_result(
     assert [trial.facts["iteration"] for trial in one.trials.values()] == [0, 1, 2]
     assert one.best is not None
     assert NETWORK in one.best.facts
-
-
-def trials_in(path: Path) -> int:
-    return path.read_bytes().count(b'"op_code":4') if path.exists() else 0
 
 
 def test_trainings_begin_with_the_best_network_of_two_machines(program: Path, tmp_path: Path) -> None:

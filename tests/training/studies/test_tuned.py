@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -14,9 +12,10 @@ from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.training.studies.study_file import KeptStudy, StudyFile, existing, merge_studies
 from passpilot.training.studies.tuned import DECISIONS
 from passpilot.training.tuning.study import Study, Trial
-from tests.command import GENEROUS, PASSPILOT, refused, started
 from tests.command import passpilot as command
+from tests.command import refused
 from tests.passes.mlir.schedule.kernels import MATMUL
+from tests.training.studies.kills import killed_at
 from tests.training.tuning.units import modules
 
 
@@ -50,13 +49,7 @@ def test_a_search_that_is_killed_at_any_trial_ends_with_an_equal_result(
     folder = tmp_path / "killed"
     monkeypatch.setenv("PASSPILOT_CACHE", str(folder / "cache"))
     for trials in (1, 5, 9):
-        with started(PASSPILOT, *words, "-o", "d", cwd=folder) as child:
-            end = time.monotonic() + GENEROUS
-            while child.poll() is None and trials_in(folder / "s") < trials:
-                assert time.monotonic() < end
-                time.sleep(0.005)
-            child.send_signal(signal.SIGKILL)
-            child.wait(GENEROUS)
+        killed_at(trials, "s", *words, "-o", "d", cwd=folder)
     done = command(*words, "-o", "d", cwd=folder)
     assert " compilations were in the cache" in done.err
     assert (folder / "d").read_bytes() == (tmp_path / "whole" / "d").read_bytes()
@@ -66,10 +59,6 @@ def test_a_search_that_is_killed_at_any_trial_ends_with_an_equal_result(
     assert whole.best is not None
     assert again.best.facts == whole.best.facts
     assert len(whole.trials) > 9
-
-
-def trials_in(path: Path) -> int:
-    return path.read_bytes().count(b'"op_code":4') if path.exists() else 0
 
 
 def test_two_machines_share_their_work(program: Path, tmp_path: Path) -> None:
