@@ -58,7 +58,7 @@ class Command:
 
     def __init__(self, arguments: Iterable[str]) -> None:
         self.linker, self._lto, self.level = "", False, "0"
-        self.has_level = False
+        self.has_level = self.for_wasm = False
         self._stops_before_link = self._no_code = self._unknown_level = self._makes_object = False
         self._prints_commands = False
         self._has_input = self._has_source = self._has_uncompiled = False
@@ -74,6 +74,7 @@ class Command:
             if argument in WITH_VALUE:
                 value = next(rest, "")
                 self._language = value if argument == "-x" else self._language
+                self.for_wasm = value.startswith("wasm") if argument == "-target" else self.for_wasm
 
     def _read(self, argument: str) -> None:
         if not argument.startswith("-") or argument == "-":
@@ -94,6 +95,8 @@ class Command:
             self._lto = False
         elif argument.startswith(("-fuse-ld=", "--ld-path=")):
             self.linker = argument.partition("=")[2]
+        elif argument.startswith("--target="):
+            self.for_wasm = argument.startswith("--target=wasm")
 
     def _read_level(self, argument: str) -> None:
         if argument.startswith(("-O", "--optimize")) and not argument.startswith("-ObjC"):

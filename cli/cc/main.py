@@ -125,16 +125,20 @@ def _loading(plugin: str, link: Sequence[str] = ()) -> list[str]:
 def _link(name: str, options: Options, command: Command, compiler: str, plugin: str) -> list[str]:
     """The arguments that make the linker load the plugin, if it may compile bitcode."""
     load = ["-Xlinker", f"--load-pass-plugin={plugin}"]
-    if command.linker_is_lld:
+    if command.linker_is_lld and not command.for_wasm:
         return load
     if not command.is_lto:
         return []
-    if not command.linker:
+    if not command.linker and not command.for_wasm:
         _require_lld(name, compiler)
         return ["-fuse-ld=lld", *load]
     text = f"{name}: expected lld for link-time optimization, got {command.linker}"
+    remedy = "give -fuse-ld=lld"
+    if command.for_wasm:
+        text = f"{name}: expected a linker that loads plugins for link-time optimization, got wasm-ld"
+        remedy = "remove -flto"
     if options.value("on-error") != "default":
-        raise InputError(f"{text}; give -fuse-ld=lld, or --on-error=default to link without advice")
+        raise InputError(f"{text}; {remedy}, or give --on-error=default to link without advice")
     print(f"passpilot: warning: {text}; the link is not advised", file=sys.stderr)
     return []
 

@@ -116,15 +116,15 @@ def test_levels(level: str, tmp_path: Path) -> None:
     ("text", "said"),
     [
         (HEAD.replace("22", "true"), "such as llvm = 22, got True"),
-        (f"{HEAD}colour = 1\nsize = 2", "card, points, recipes in policy.toml, got colour, size"),
+        (f"{HEAD}colour = 1\nsize = 2", "card, points, recipes in policy.toml, got 'colour'"),
         (HEAD.replace('"x"', '"X"'), "a name of a-z, 0-9 and '-' in policy.toml, got 'X'"),
         (HEAD.replace('"MIT"', "3"), "a text of one line as license, got 3"),
         (HEAD.replace("Does it", "Does\\nit"), "a text of one line as description, got 'Does\\nit'"),
         (HEAD.replace('level = "Oz"\n', "").replace('name = "x"\n', ""), "got none of name, level"),
-        (f"{HEAD}[points.inline]\ncolour = 1\nsize = 2", "in [points.inline], got colour, size"),
+        (f"{HEAD}[points.inline]\ncolour = 1\nsize = 2", "in [points.inline], got 'colour'"),
         (
             f"{HEAD}[[recipes]]\ncolour = 1",
-            "keys among aim, pipeline, options, targets, points in [[recipes]], got colour",
+            "keys among aim, pipeline, options, targets, points in [[recipes]], got 'colour'",
         ),
         (f"{HEAD}points = 1", "tables such as [points.inline], got 1"),
         (f"{HEAD}recipes = 1", "tables [[recipes]], got 1"),

@@ -95,7 +95,7 @@ HEAD = 'name = "x"\ndescription = "d"\nllvm = 22\nlevel = "Oz"\nlicense = "l"\n'
     [
         (HEAD.replace('"x"', '"X y"'), "expected a name of a-z, 0-9 and '-' in policy.toml, got 'X y'"),
         (HEAD.replace("22", '"22"'), "expected LLVM's major version, such as llvm = 22, got '22'"),
-        (HEAD.replace("Oz", "O9"), "expected a level among O1, O2, O3, Os, Oz, got 'O9'"),
+        (HEAD.replace("Oz", "O9"), "expected a level among O1, O2, O3, Os, Oz in policy.toml, got 'O9'"),
         (f"{HEAD}targets = []", "expected targets = "),
         (f"{HEAD}[points]\ninline = 1", "expected a table as [points.inline], got 1"),
         (f"{HEAD}[points.inline]", "expected a model or a runner in [points.inline], got {}"),
@@ -119,7 +119,7 @@ def test_unknown_names_and_keys(tiny: Path, here: Path) -> None:
     assert "policy @tiny2: expected one of " in text
     assert "@tiny" in text
     text = refused("opt", *compile_, f"--policy={here}", cwd=here)
-    assert "expected a folder with policy.toml, got No such file or directory" in text
+    assert "expected a folder with policy.toml, got a folder without it" in text
     text = refused("opt", *compile_, "--policy=@tiny?recipe=4", cwd=here)
     assert f"policy @tiny at {tiny}: expected recipe=N with N of 1 to 3, got 'recipe=4'" in text
     text = refused("opt", *compile_, "--policy=@tiny?tries=2", cwd=here)

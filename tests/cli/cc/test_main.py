@@ -224,12 +224,23 @@ WRONG: Final = (
     (("--size-budget=-1",), 2, "--size-budget: expected a number of 0 or more, got -1"),
     ((NO, "--log=none.c"), 1, "--log: expected a folder or a log, got none.c, which is another file"),
     ((NO, "-flto", "-fuse-ld=gold"), 1, "expected lld for link-time optimization, got gold"),
+    ((NO, "-flto", "--target=wasm32-wasip1"), 1, "plugins for link-time optimization, got wasm-ld; remove"),
+    ((NO, "-flto", "-fuse-ld=lld", "-target", "wasm32"), 1, "got wasm-ld; remove -flto, or give"),
 )
 
 
 @pytest.mark.parametrize(("options", "code", "text"), WRONG, ids=[" ".join(each[0]) for each in WRONG])
 def test_what_is_wrong_is_said(options: tuple[str, ...], code: int, text: str, here: Path) -> None:
     assert text in refused("cc", *options, "-O2", "none.c", cwd=here, code=code)
+
+
+def test_the_linker_of_wasm_loads_nothing(here: Path) -> None:
+    (here / "wasm.c").write_text("int one(void) { return 1; }\n")
+    link = ("--target=wasm32", "-nostdlib", "-fuse-ld=lld", "-Wl,--no-entry", "wasm.c", "-o", "wasm")
+    done = cc(NO, "-O2", *link, cwd=here)
+    assert (done.code, done.err) == (0, "")
+    done = cc(NO, "-O2", "-flto", "--on-error=default", *link, cwd=here)
+    assert (done.code, "the link is not advised" in done.err) == (0, True)
 
 
 def test_errors_are_written_at_once(here: Path) -> None:
