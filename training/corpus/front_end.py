@@ -26,6 +26,11 @@ DRIVER_ONLY: Final = (
 
 BEFORE_OPTIMIZATION: Final = ("-emit-llvm-bc", "-disable-llvm-passes", "-w")
 
+_ERROR: Final = re.compile(
+    r"error:|undefined reference to|multiple definition of|region `.*' overflowed|: cannot find -l"
+)
+"""A line that says why; GNU ld does not call it an error."""
+
 _WORD: Final = re.compile(r'"((?:[^"\\$]|\\.)*)"')
 _ESCAPE: Final = re.compile(r"\\(.)")
 
@@ -142,9 +147,9 @@ class FrontEnd:
 
 
 def failure(code: int, stderr: bytes) -> str:
-    """How clang failed: its first error, or its exit code."""
+    """How clang failed: its first error, that of a linker which it runs, or its exit code."""
     lines = stderr.decode("utf-8", "surrogateescape").splitlines()
-    said = next((line for line in lines if "error:" in line), lines[-1] if lines else "")
+    said = next(filter(_ERROR.search, lines), lines[-1] if lines else "")
     return said.strip() or (f"signal {-code}" if code < 0 else f"exit code {code}")
 
 

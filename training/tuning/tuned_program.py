@@ -90,8 +90,9 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str, reward
 
     linker = linker_words(program)
     command = [link_driver(program), *link_words(program, small_link(program.arguments), number)]
-    if "-fuse-ld=lld" not in linker:
-        command = [word for word in command if word != ALONE]
+    if "-fuse-ld=lld" not in linker and file_kind(program.arguments) == "elf":
+        driver, *words = (word for word in command if word != ALONE)
+        command = [driver, "-Wl,--start-group", *words, "-Wl,--end-group"]  # GNU ld needs the build's groups
     linked = LinkedSizes(command, link_folder(program, str(corpus.folder)), linker)
     return linked_units(program, units, linked, reward)
 

@@ -224,8 +224,17 @@ def test_arguments_about_other_outputs_are_dropped(dropped: str) -> None:
     assert for_object([dropped.split()[0]]) == ["-emit-obj", "-w"]
 
 
+@pytest.mark.parametrize("value", ["-v", "-H", "-S", "-MT"])
+def test_values_are_no_options(value: str) -> None:
+    words = ["-target-feature", value, "-mllvm", value, "-D", value, "-Oz"]
+    assert for_object(words) == [*words, "-emit-obj", "-w"]
+
+
 def test_how_clang_failed() -> None:
     assert failure(1, b"a.c:1: warning: x\na.c:2: error: y\na.c:3: error: z\n") == "a.c:2: error: y"
+    linker = b"/usr/bin/ld: a.o: in function f: undefined reference to `g'"
+    said = failure(1, b"ld: warning: x\n" + linker + b"\nclang-22: error: linker command failed\n")
+    assert said == linker.decode()
     assert failure(1, b"first\n  last  \n") == "last"
     assert (failure(3, b""), failure(-9, b""), failure(2, b"\n \n")) == (
         "exit code 3",

@@ -331,8 +331,13 @@ BOARDS: Final = {
         "\tld.lld-22 -T link.ld --gc-sections -o $@ $^\nclean:\n\trm -f *.o\n",
     },
     "make and GNU ld": {
-        "Makefile": f"CC = clang-22\nCFLAGS = {SECTIONS} -fno-pic\nfw.elf: startup.o fw.o\n"
-        "\tld -T link.ld --gc-sections -o $@ $^\nclean:\n\trm -f *.o\n",
+        "Makefile": f"CC = clang-22\nCFLAGS = {SECTIONS} -fno-pic\nfw.elf: startup.o fw.o libp.a libq.a\n"
+        "\tld -T link.ld --gc-sections -u p1 -o $@ startup.o fw.o --start-group libp.a libq.a --end-group\n"
+        "lib%.a: %1.s %2.s\n\tas $*1.s -o $*1.o\n\tas $*2.s -o $*2.o\n\tar rc $@ $*1.o $*2.o\n",
+        "p1.s": ".globl p1\np1: call q1\n",
+        "p2.s": ".globl p2\np2: call q2\n",
+        "q1.s": ".globl q1\nq1: call p2\n",
+        "q2.s": ".globl q2\nq2: ret\n",
     },
     "cmake": {
         "CMakeLists.txt": "cmake_minimum_required(VERSION 3.20)\nproject(fw C)\n"
