@@ -230,10 +230,10 @@ class StudyFile:
             self._inode = status.st_ino
         data = os.pread(fd, status.st_size - self._place, self._place)
         *lines, rest = data.split(b"\n")
-        if not rest.startswith(_START[: len(rest)]):
-            raise self._expected("got other text", self._lines + len(lines) + 1)
         for line in lines:
             self._apply(line + b"\n")
+        if not rest.startswith(_START[: len(rest)]):
+            raise self._expected("got other text", self._lines + 1)
 
     def _apply(self, line: bytes) -> None:
         self._lines += 1

@@ -169,6 +169,8 @@ class _TuneRequest:
         if self.lto and (self.sources or self.passes):
             got = "--passes" if self.passes else "a module"
             raise UsageError(f"--lto: expected programs, and the pipeline of their level, got {got}")
+        if self.study_file and os.path.realpath(self.study_file) == os.path.realpath(self.output):
+            raise UsageError(f"--study: expected a file of its own, got {self.study_file}, which -o writes")
         if self.keep and self.sources:
             raise UsageError("--keep: expected a build or a corpus, got a module")
 

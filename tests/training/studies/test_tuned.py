@@ -151,6 +151,13 @@ def test_decisions_that_are_not_permitted_are_refused(program: Path, tmp_path: P
         passpilot.tune(program, compiles=2, update=evil.path)
 
 
+def test_the_study_is_no_other_output(program: Path, tmp_path: Path) -> None:
+    told = refused("tune", program, "--study=./d", "-o", "d", cwd=tmp_path, code=2)
+    assert "--study: expected a file of its own, got ./d, which -o writes" in told
+    told = refused("tune", program, f"--study={program}", "-o", "d", cwd=tmp_path)
+    assert f"{program}:1: expected a line of a study" in told
+
+
 def test_a_kernel_has_no_study(tmp_path: Path) -> None:
     (tmp_path / "k.mlir").write_text(MATMUL)
     told = refused("tune", "k.mlir", "--study=s", "-o", "k.decisions", cwd=tmp_path, code=2)
