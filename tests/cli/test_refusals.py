@@ -158,6 +158,8 @@ def test_programs_of_a_corpus_to_tune(here: Path) -> None:
     folder = corpus(here / "made")
     error = refused(here, "tune", f"--corpus={folder}", "--program=count", "--program=none", "-o", "d")
     assert str(error) == "tune: expected a program of count, shout, got none"
+    error = refused(here, "tune", f"--corpus={folder}", "--program=out/count", "--keep=none", "-o", "d")
+    assert "--keep: expected a function or variable of count" in str(error)
     change(folder, "count", runs=[])
     with pytest.raises(UsageError) as caught:
         tune.main([f"--corpus={folder}", "--program=count", "--reward=run", "-o", str(here)])

@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Unpack
@@ -270,10 +270,11 @@ class _TuneRequest:
                 raise InputError(f"tune: expected a linked program in {folder}, got none")
             is_cxx = any(origin.language == "c++" for origin in corpus.facts.origins.values())
             known = {LIBRARY: library_program(corpus.units, triples.pop(), is_cxx=is_cxx)}
-        for name in self.program:
+        names = [_named(name, known) for name in self.program]
+        for name in names:
             if name not in known:
                 raise UsageError(f"tune: expected a program of {', '.join(sorted(known))}, got {name}")
-        for name in self.program or known:
+        for name in names or known:
             program = with_kept(corpus, known[name], self.keep)
             if self.lto:
                 yield merged_program(corpus, program, self.reward, jobs)
@@ -346,6 +347,12 @@ class _TuneRequest:
         yield CompileCache(folder)
         with suppress(OSError):
             shutil.rmtree(folder)
+
+
+def _named(given: str, known: Collection[str]) -> str:
+    """The name of a program, which may be given as the path that a build writes."""
+    alike = (given, given.strip("./").replace("/", "-"), os.path.basename(given))
+    return next((name for name in alike if name in known), given)
 
 
 def runs_of(program: TunedProgram, command: Sequence[str]) -> list[ProgramRun]:

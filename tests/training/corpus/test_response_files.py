@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from passpilot.training.corpus.recorded.response_files import expanded
+from passpilot.training.corpus.recorded.response_files import configured, expanded
 from tests.cli.cc.test_main import CALLS, NO, good, logs
 from tests.command import PASSPILOT
 
@@ -137,3 +137,16 @@ def test_windows_quoting_is_heeded(here: Path) -> None:
     assert good(NO, "--rsp-quoting=windows", "--log=logs", "@args", cwd=here) == ""
     assert list(logs(here).values()) == [2]
     assert (here / "'x").exists()
+
+
+def test_config_files_are_read_first(tmp_path: Path) -> None:
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/board.cfg").write_text(
+        "# a board\n--target=thumbv6m-none-eabi \\\n-L<CFGDIR>/lib\n@more\n$-lc\n"
+    )
+    (tmp_path / "c/more").write_text("-nostdlib\n")
+    words = configured(["-Oz", "--config=c/board.cfg", "--config=none", "a.c"], str(tmp_path))
+    assert words == [
+        *("--target=thumbv6m-none-eabi", f"-L{tmp_path}/c/lib", "-nostdlib"),
+        *("-Oz", "--config=none", "a.c", "-lc"),
+    ]

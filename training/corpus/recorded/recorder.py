@@ -45,7 +45,7 @@ from passpilot.training.corpus.recorded.link_command import (
     linker_of,
     read_link,
 )
-from passpilot.training.corpus.recorded.response_files import expanded
+from passpilot.training.corpus.recorded.response_files import configured, expanded
 
 FORMAT: Final = 1
 
@@ -140,7 +140,7 @@ def _compiled(front_end: FrontEnd, job: FrontEndJob) -> tuple[bytes, list[str]]:
 
 
 def _link(command: BuildCommand, directory: str, sources: set[str]) -> dict[str, object]:
-    words = expanded(command.words[1:], directory)
+    words = configured(expanded(command.words[1:], directory), directory)
     if command.driver == LD:
         words = [f"--ld-path={command.words[0]}", *driver_words(words)]
     link = read_link(words, directory, command.values)

@@ -42,6 +42,26 @@ def expanded(
     return list(replaced(arguments, ()))
 
 
+def configured(words: Sequence[str], directory: str) -> list[str]:
+    """The arguments with those of files that `--config=FILE` names, which clang reads before all others.
+
+    Words that begin with `$` are for links, and stand behind all others. The name of a file in clang's own
+    folders stays.
+    """
+    first, rest, last = list[str](), list[str](), list[str]()
+    for word in words:
+        path = os.path.join(directory, word.removeprefix("--config="))
+        text = _text(path) if word.startswith("--config=") else None
+        if text is None:
+            rest.append(word)
+            continue
+        lines = [line for line in text.replace("\\\n", " ").splitlines() if not line.lstrip().startswith("#")]
+        here = os.path.dirname(path)
+        for given in expanded(gnu_words("\n".join(lines).replace("<CFGDIR>", here)), here):
+            (last if given.startswith("$") else first).append(given.removeprefix("$"))
+    return [*first, *rest, *last]
+
+
 def _text(path: str) -> str | None:
     try:
         with open(path, "rb") as file:
