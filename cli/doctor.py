@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser
-from passpilot.plugin.errors import Error
+from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.extras import EXTRAS, install, needs
 from passpilot.plugin.mlir import bindings as mlir
 from passpilot.plugin.toolchain import c_library, llvm_plugin
@@ -98,7 +98,13 @@ def _python() -> str:
 
 
 def _llvm() -> str:
+    from passpilot import plugin
     from passpilot.plugin import _core
+
+    built = Path(str(_core.__file__))
+    sources = [path for folder in plugin.__path__ for path in Path(folder, "native").rglob("*.cpp")]
+    if max((path.stat().st_mtime for path in sources), default=0.0) > built.stat().st_mtime:
+        raise InputError(f"expected {built} to be newer than its sources, got an old one; run `make build`")
 
     lines = _core.version_text().split("\n")
     mapped: list[str] = []

@@ -17,6 +17,7 @@ from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.failures import shown
 from passpilot.plugin.numbers import whole_number
 from passpilot.runners.policy.bundle import find_bundle
+from passpilot.runners.spec import check_runner_spec
 from passpilot.training.corpus.layout import Corpus
 from passpilot.training.evaluation.competitors import BASELINES, Competitor, CompileWay, baseline, check_names
 from passpilot.training.evaluation.evaluate import Evaluation
@@ -180,6 +181,9 @@ def _ways(flags: Sequence[str], base: CompileWay) -> list[CompileWay]:
     options = Options("eval", flags, {})
     if options.rest:
         raise UsageError(f"eval: --contender: expected options of passpilot cc, got {options.rest[0]!r}")
+    for point in () if options.value("load") else HOOKED:
+        if runner := options.value(point):
+            check_runner_spec(runner)
     environment = options.environment()
     for name in set(FILES) & environment.keys():  # a link runs elsewhere
         environment[name] = os.path.abspath(environment[name])

@@ -143,6 +143,17 @@ def _parse_options(text: str, query: str) -> dict[str, str]:
     return options
 
 
+def check_runner_spec(text: str) -> None:
+    """Make sure that somebody knows the scheme of a spec, before much work is done; no runner is made.
+
+    Raises:
+        RunnerSpecError: the spec is malformed, or nobody has registered its scheme.
+    """
+    spec = parse_runner_spec(text)
+    if not spec.scheme.startswith("@"):
+        find_scheme(spec.scheme)
+
+
 def make_runner(spec: RunnerLike, point: Point, *, timeout: float = 10.0) -> Runner:
     """Make the runner that `spec` names, and check that it fits `point`.
 

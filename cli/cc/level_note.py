@@ -37,11 +37,13 @@ def note_level(name: str, options: Options, command: Command, arguments: Sequenc
         return
     if any(probe in word for probe in PROBES for word in (os.getcwd(), *arguments)) or "-" in arguments:
         return
+    if given == "policy":
+        _level_of(options.value(given))  # it may not exist
     value, got = options.value(given), f"-O{command.level}" if command.has_level else "no -O"
     what = f"passpilot: warning: {name}: --{given}={value}:"
     if command.is_unoptimized:
         text = f"{what} expected a level such as -Oz, got {got}; nothing changes where nothing is optimized"
-    elif given == "policy" and not command.is_unknown and _is_for_size(value):
+    elif given == "policy" and not command.is_unknown and _level_of(value) in FOR_SIZE:
         text = f"{what} it is made for -Oz, got {got}; code is now made small, and may be slower"
     else:
         text = ""
@@ -49,10 +51,10 @@ def note_level(name: str, options: Options, command: Command, arguments: Sequenc
         print(f"{text} (said once in a build)", file=sys.stderr)
 
 
-def _is_for_size(policy: str) -> bool:
+def _level_of(policy: str) -> str:
     from passpilot.runners.policy.bundle import find_bundle
 
-    return find_bundle(policy.partition("?")[0]).level[1:] in FOR_SIZE
+    return find_bundle(policy.partition("?")[0]).level[1:]
 
 
 def _was_said(key: str) -> bool:

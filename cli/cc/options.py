@@ -183,7 +183,8 @@ class Options:
                 known = [
                     name for name in sorted(os.listdir(path)) if name.endswith(_FILES.get(where, ".onnx"))
                 ]
-                hint = f"; did you mean {os.path.join(path, known[0])!r}?" if known else ""
+                hint = f"; did you mean {os.path.join(path, known[0])!r}?" if len(known) == 1 else ""
+                hint = f"; it has {', '.join(known)}" if len(known) > 1 else hint
                 got = f"{path!r}, which is a folder{hint}"
             raise InputError(f"{self._command}: {where}: expected a file, got {got}")
 

@@ -162,7 +162,8 @@ def find_bundle(spec: str) -> PolicyBundle:
     if not places:
         known = installed_names()
         msg = f"policy {head}: expected one of {', '.join(f'@{name}' for name in known) or 'those installed'}"
-        hint = did_you_mean(head[1:], known) or "; `passpilot policies` lists them"
+        names = [f"@{name}" for name in known]
+        hint = did_you_mean(head, names) or "; `passpilot policies` lists them"
         raise RunnerSpecError(f"{msg}, or a folder with {FILE}, got another name{hint}")
     if len(places) > 1:
         msg = f"policy {head}: expected one distribution that has it, got {' and '.join(places)}"

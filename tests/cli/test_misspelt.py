@@ -68,6 +68,14 @@ SLIPS: Final = {
         1,
         "expected a folder with policy.toml, got a trained model, which a point takes: --inline=onnx:",
     ),
+    "opt in.ll -O2 --policy=@ozz": (1, "; did you mean '@oz'?"),
+    "cc -c source.c --policy=@ozz": (1, "; did you mean '@oz'?"),
+    "build --policy=@ozz -- true": (1, "; did you mean '@oz'?"),
+    "build --decisions=tuned -- true": (1, "'tuned', which is a folder; it has a.decisions, b.decisions"),
+    "train data in.ll --teacher=defalt -o data": (1, "runner scheme 'defalt': expected one of "),
+    "corpus stats recording": (1, "got a recording; `passpilot corpus extract` makes a corpus of it"),
+    "corpus stats parts": (1, "parts: expected the folder of a corpus, got a folder of corpora: test, train"),
+    "corpus stats models": (1, "models: expected the folder of a corpus, got another folder"),
     "opt in.ll -O2 --policy=slip": (1, "got 'discription'; did you mean 'description'?"),
     "opt in.ll -O2 --inline=model.onnx": (
         1,
@@ -108,6 +116,12 @@ def test_a_slip(command: str, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     (tmp_path / "models/model.onnx").touch()
     (tmp_path / "in.mlir").write_text("module {}\n")
+    for name in ("tuned/a.decisions", "tuned/b.decisions", "recording/commands/a.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    for part in ("train", "test"):
+        (tmp_path / "parts" / part).mkdir(parents=True)
+        (tmp_path / "parts" / part / "corpus_description.json").touch()
     (tmp_path / "slip").mkdir()
     (tmp_path / "slip/policy.toml").write_text("discription = 'small'\n")
     code, told = SLIPS[command]

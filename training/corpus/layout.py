@@ -197,8 +197,8 @@ class Corpus:
         """
         path = Path(folder)
         place = str(path / DESCRIPTION)
-        if path.exists() and not path.is_dir():
-            raise InputError(f"{path}: expected the folder of a corpus, got a file")
+        if path.exists() and not (path / DESCRIPTION).exists():
+            raise InputError(f"{path}: expected the folder of a corpus, got {_other(path)}")
         description = typed_record(read_json(place), _Description, place)
         override = description.global_command_override or None
         if override == (UNSPECIFIED,):
@@ -272,6 +272,16 @@ def check_name(folder: Path, name: str, where: str) -> None:
     """
     if not is_inner(name) or not all(is_below(folder / f"{name}{suffix}", folder) for suffix in SUFFIXES):
         raise InputError(f"{where}: expected names of files in the folder, got {name!r}")
+
+
+def _other(path: Path) -> str:
+    """What is there instead of a corpus."""
+    if not path.is_dir():
+        return "a file"
+    if (path / "commands").is_dir():
+        return "a recording; `passpilot corpus extract` makes a corpus of it"
+    inner = sorted(entry.name for entry in path.iterdir() if (entry / DESCRIPTION).is_file())
+    return f"a folder of corpora: {', '.join(inner)}" if inner else "another folder"
 
 
 def _unit(folder: Path, name: str, override: tuple[str, ...] | None, carried: Carried) -> CorpusUnit:

@@ -22,6 +22,7 @@ from passpilot.plugin.errors import Error, InputError, UsageError
 from passpilot.plugin.files import make_folder, read_regular, write_file
 from passpilot.plugin.load import load_file
 from passpilot.runners.plurals import counted
+from passpilot.runners.spec import check_runner_spec
 from passpilot.training.corpus.layout import Corpus
 from passpilot.training.corpus.partition import PARTS, SplitFile, check_programs, programs_of
 from passpilot.training.data.flips import FlipSettings, gather_flips
@@ -176,7 +177,7 @@ def gather_decisions(
     given = {name: value for name, value in locals().items() if name not in _BESIDE}
     for file in load:
         load_file(file)
-    teachers, step = tuple(teacher) or ("default",), Steps(callbacks)
+    teachers, step = _known(teacher or ("default",)), Steps(callbacks)
     logs = _logs(inputs, output, corpus, program, part, teachers, flips)
     parts, rest = (_parts(split, corpus, inputs), "") if split else (None, part)
     earlier = Collected.begun(output, given)
@@ -196,6 +197,13 @@ def gather_decisions(
             collected = collect(modules, teaching, output, parts, rest, step, earlier)
     write_description(output, collected, command, () if logs else teachers)
     return collected
+
+
+def _known(teachers: Sequence[str]) -> tuple[str, ...]:
+    """The teachers, whose schemes somebody knows."""
+    for text in teachers:
+        check_runner_spec(text)
+    return tuple(teachers)
 
 
 def _parts(split: str, corpus: str, inputs: Sequence[str]) -> SplitFile:

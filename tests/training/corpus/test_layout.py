@@ -116,7 +116,7 @@ def test_a_unit_without_arguments_does_not_end_the_reading(corpus: Corpus) -> No
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [
-        ("corpus_description.json", None, "corpus_description.json: expected a JSON file, got: No such file"),
+        ("corpus_description.json", None, "expected the folder of a corpus, got another folder"),
         ("corpus_description.json", "{", "corpus_description.json: expected a JSON file, got other text"),
         ("corpus_description.json", "[" * 100_000, "corpus_description.json: expected a JSON file"),
         ("corpus_description.json", "[]", r"expected a JSON object, got \[\]"),
