@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from passpilot.plugin import _core
 from passpilot.runners.plurals import counted
 from passpilot.training.ladder.levers import LEVERS
 from passpilot.training.rewards import SIZE_HEADS
@@ -89,7 +90,7 @@ def _functions(table: Mapping[str, Any]) -> Iterator[str]:
         yield "  where: functions that change most, with their tables"
     for name in largest:
         sizes = f"{before.get(name, 0):>12,.0f}{after.get(name, 0):>12,.0f}{changes[name]:>+8,.0f}"
-        yield f"    {name:<38.37}{sizes}"
+        yield f"    {_core.demangle(name):<38.37}{sizes}"
 
 
 def _effort(result: TuneResult) -> Iterator[str]:

@@ -47,6 +47,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from passpilot.features.catalogue import HOOKED, PASS_POINTS
 from passpilot.plugin import _core
 from passpilot.plugin.errors import Error, InputError, RunnerSpecError
 from passpilot.plugin.failures import did_you_mean
@@ -327,8 +328,10 @@ class _BundleReader:
 
     def file(self, name: str) -> str:
         path = os.path.join(self._folder, name)
-        if not name or os.path.isabs(name) or ".." in name.split("/") or not os.path.isfile(path):
+        if not name or os.path.isabs(name) or ".." in name.split("/"):
             raise self.wrong("the name of a file in the folder", repr(name))
+        if not os.path.isfile(path):
+            raise self.wrong(f"the file {name} in the folder, which {FILE} names", "none")
         return path
 
     def targets(self, value: object) -> tuple[str, ...]:
@@ -348,6 +351,9 @@ class _BundleReader:
         texts = {key: self.text(row, key) for key in _POINT_KEYS}
         if bool(texts["model"]) == bool(texts["runner"]) or not _NAME.fullmatch(point):
             raise self.wrong(f"a model or a runner in [points.{point}]", repr(dict(row)))
+        known = [*HOOKED, *PASS_POINTS]
+        if point not in known and (hint := did_you_mean(point, known, 0.8)):
+            raise self.wrong(f"a decision point in [points.{point}]", f"{point!r}{hint}")
         if texts["runner"] and not _RUNNER.fullmatch(texts["runner"]):
             raise self.wrong(f"runner = default or const:N in [points.{point}]", repr(texts["runner"]))
         if texts["model"]:

@@ -259,7 +259,9 @@ def test_a_wrong_command_line(small: Path, arguments: list[str], message: str, c
 
 
 def test_a_corpus_that_is_none(tmp_path: Path) -> None:
-    assert "expected the folder of a corpus, got another folder" in refused("eval", f"--corpus={tmp_path}", cwd=tmp_path)
+    assert "expected the folder of a corpus, got another folder" in refused(
+        "eval", f"--corpus={tmp_path}", cwd=tmp_path
+    )
 
 
 @pytest.mark.soak

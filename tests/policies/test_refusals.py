@@ -101,7 +101,14 @@ HEAD = 'name = "x"\ndescription = "d"\nllvm = 22\nlevel = "Oz"\nlicense = "l"\n'
         (f"{HEAD}[points.inline]", "expected a model or a runner in [points.inline], got {}"),
         (f'{HEAD}[points.inline]\nrunner = "python:x"', "expected runner = default or const:N"),
         (f'{HEAD}[points.inline]\nmodel = "../x"', "expected the name of a file in the folder, got '../x'"),
-        (f'{HEAD}[points.inline]\nmodel = "none"', "expected the name of a file in the folder, got 'none'"),
+        (
+            f'{HEAD}[points.inline]\nmodel = "none"',
+            "expected the file none in the folder, which policy.toml names, got none",
+        ),
+        (
+            f'{HEAD}[points.inlin]\nrunner = "const:0"',
+            "expected a decision point in [points.inlin], got 'inlin'; did you mean 'inline'?",
+        ),
         (f'{HEAD}[[recipes]]\npipeline = "default<Oz>"', "expected passes to run behind the level's own"),
         (f'{HEAD}[[recipes]]\noptions = ["a b"]', "expected options such as "),
         (f"{HEAD}recipes = []", "expected tables [[recipes]], got []"),
@@ -130,7 +137,7 @@ def test_unknown_names_and_keys(tiny: Path, here: Path) -> None:
         text = refused(*command, "--policy=tiny", cwd=here)
         assert "policy tiny: expected a folder, got the name of one; did you mean '@tiny'?" in text
         text = refused(*command, "--policy=none", cwd=here)
-        assert "expected a folder with policy.toml, got No such file or directory" in text
+        assert "expected a folder with policy.toml, got a folder without it" in text
     for value in ("@", "@tiny?x=1", "@tiny?tries=0", "@tiny?tries=2&recipe=1"):
         text = refused("cc", f"--policy={value}", "-Oz", "-c", "calls.c", cwd=here, code=2)
         assert "cc: --policy: expected " in text

@@ -82,8 +82,15 @@ Error UserPasses::at(PassBuilder &PB, const std::string &Point,
   std::vector<std::string> Names;
   for (const ExtensionPoint &P : points())
     Names.push_back(P.Name);
+  const auto Near = min_element(Names, [&](auto &A, auto &B) {
+    return StringRef(Point).edit_distance(A) <
+           StringRef(Point).edit_distance(B);
+  });
   return createStringError("expected a point among " + join(Names, ", ") +
-                           ", got '" + Point + "'");
+                           ", got '" + Point + "'" +
+                           (StringRef(Point).edit_distance(*Near) < 4
+                                ? "; did you mean '" + *Near + "'?"
+                                : ""));
 }
 
 std::vector<std::string>

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <mutex>
+#include <unistd.h>
 
 using namespace llvm;
 
@@ -93,6 +94,24 @@ std::string Option::variable() const {
   const char *Text =
       TheOptionStyle.HasVariables ? std::getenv(Variable.c_str()) : nullptr;
   return Text ? Text : "";
+}
+
+Error Option::checkVariables() {
+  for (char **V = environ; TheOptionStyle.HasVariables && V && *V; ++V) {
+    const StringRef Name = StringRef(*V).split('=').first;
+    if (!Name.starts_with("PASSPILOT_") ||
+        any_of(all(), [&](Option *O) { return O->Variable == Name; }))
+      continue;
+    const unsigned Most = Name.size() < 16 ? 1 : 2;
+    for (const Option *O : all())
+      if (Name.edit_distance(O->Variable, /*AllowReplacements=*/true, 2) <=
+          Most)
+        return createStringError("variable " + Name +
+                                 ": expected the name of an option, got "
+                                 "another; did you mean '" +
+                                 O->Variable + "'?");
+  }
+  return Error::success();
 }
 
 std::string Option::name() const {

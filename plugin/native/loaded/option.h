@@ -42,6 +42,8 @@ public:
   static void setAll(Settings All);
   /// Those that this thread reads: the process's, but for a SettingsInUse.
   static Settings settings();
+  /// Refuses a variable whose name is nearly that of an option.
+  static llvm::Error checkVariables();
   /// Calls \p Call whenever the tool has parsed one of our flags.
   static void onFlag(void (*Call)()) { OnFlag = Call; }
 

@@ -233,6 +233,8 @@ Error readLimit(const PointFlags &Own, double &Limit) {
 
 /// Checks the values, whether or not there is a runner that needs them.
 Error checkValues() {
+  if (Error E = Option::checkVariables())
+    return E;
   if (Error E = Common.check())
     return E;
   if (Error E = expectPairs(At, "PIPELINE"))

@@ -150,7 +150,7 @@ def test_a_policy_sees_the_instructions_that_are_ready(module: Path) -> None:
 
 
 def test_the_order_is_that_of_the_answers(tmp_path: Path) -> None:
-    """With the source's order as the answer, the scheduler moves little: only what is not ready in its cycle."""
+    """With the source's order as the answer, only what is not ready in its cycle moves."""
     source = compiled(tmp_path, SOURCE)
     (tmp_path / "order.py").write_text(
         "def decide(obs):\n    return 0 if obs['from_top'].item() else int(obs['mask'].sum()) - 1\n"

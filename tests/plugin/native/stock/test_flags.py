@@ -189,6 +189,17 @@ def test_statistics_of_the_inliner(budget: str, source: Path, tmp_path: Path) ->
         assert "decisions" not in quiet.err
 
 
+def test_a_misspelt_variable_is_an_error(source: Path, tmp_path: Path) -> None:
+    for name, meant in (("INLIN", "INLINE"), ("EVIKT", "EVICT"), ("RA_COLOR", "RA_COLOUR")):
+        env = {f"PASSPILOT_{name}": "const:1"}
+        done = tool("opt", O2, source, "-o", "a.bc", cwd=tmp_path, env=env)
+        assert done.code == 1
+        assert f"PASSPILOT_{name}: expected the name of an option, got another" in done.err
+        assert f"did you mean 'PASSPILOT_{meant}'?" in done.err
+    done = tool("opt", O2, source, "-o", "a.bc", cwd=tmp_path, env={"PASSPILOT_OF_ANOTHER_TOOL": "1"})
+    assert (done.code, done.err) == (0, "")
+
+
 def test_statistics_of_the_register_allocator(tmp_path: Path) -> None:
     source = pressure.compiled(tmp_path)
     flags = ("-passpilot-evict=random:1", "-passpilot-priority=random:1", "-passpilot-log=evict=x.log")

@@ -28,6 +28,7 @@ WRONG: Final = {
     "inline=": "-passpilot-inline: expected a value, got none",
     "advise=inline": "-passpilot-advise: expected POINT=RUNNER, got 'inline'",
     "at=nowhere=dce": "-passpilot-at=nowhere: expected a point among pipeline-start, ",
+    "at=vectorizer-ends=dce": "got 'vectorizer-ends'; did you mean 'vectorizer-end'?",
     "at=vectorizer-end=nobody": "-passpilot-at=vectorizer-end: unknown function pass 'nobody'",
     "on-error=panic": "-passpilot-on-error: expected fail or default, got 'panic'",
     "timeout=soon": "-passpilot-timeout: expected a number above 0, got 'soon'",
