@@ -131,8 +131,8 @@ that of code alone.
 `python -m bench.sweeps.debian` builds source packages of Debian by their own rules; nothing was tuned on
 them. The first table has `@oz` against R1 with the same flags, over all programs and libraries that a
 package installs: the mean of the packages, with the smallest, the median and the largest ratio in
-parentheses, for all, by language, and by section of the archive. [Their tests
-pass](reliability.md#packages-of-debian).
+parentheses, for all, by language, and by section of the archive. [Their own
+tests](reliability.md#packages-of-debian) ran with the same builds.
 
 {debian.sizes(debian.read_rows())}
 ## Other targets
