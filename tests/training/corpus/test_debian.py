@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -106,3 +108,32 @@ def test_packages_become_corpora(tmp_path: Path) -> None:
     assert not (tmp_path / "d/zopfli/source").exists()
     again = passpilot("corpus", "debian", "-o", "d", "--level=-Oz", "zopfli", cwd=tmp_path)
     assert again.out.splitlines()[0] == done.out.splitlines()[0], "nothing is built twice"
+    killed_with_its_parent(tmp_path)
+
+
+def killed_with_its_parent(folder: Path) -> None:
+    """A build ends with the process that has started it, though it is another user's."""
+    mark = f"{time.time_ns() % 10**9 + 10**6}"
+    (folder / "k").mkdir()
+    lines = (
+        "from pathlib import Path",
+        "from passpilot.training.corpus.debian.system import DebianSystem",
+        f"system = DebianSystem(Path({str(folder / 'd/.system-bookworm')!r}))",
+        "folder = Path('k').absolute()",
+        f"system.run('sleep {mark} & sleep {mark}', [folder / 'a'], folder / 'log', 900.0)",
+    )
+
+    def builds() -> int:
+        done = subprocess.run(["ps", "-eo", "args"], check=True, capture_output=True, text=True)
+        return sum(line.startswith(f"sleep {mark}") for line in done.stdout.splitlines())
+
+    def waited(is_so: Callable[[], bool]) -> None:
+        end = time.monotonic() + 120
+        while not is_so():
+            assert time.monotonic() < end
+            time.sleep(0.1)
+
+    with subprocess.Popen([sys.executable, "-c", "\n".join(lines)], cwd=folder) as parent:
+        waited(lambda: builds() == 2)
+        parent.kill()
+    waited(lambda: builds() == 0)

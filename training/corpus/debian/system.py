@@ -58,9 +58,13 @@ done
 [ "$NETWORK" = yes ] && cat /etc/resolv.conf >"$ROOT/etc/resolv.conf"
 unset LOG LOWER UPPER WORK SHOWN NETWORK
 ulimit -f 8388608  # blocks of 512 bytes
-exec chroot --userspec="$WHO" "$ROOT" /bin/sh -euc "$SCRIPT"
+chroot --userspec="$WHO" "$ROOT" /bin/sh -euc "$SCRIPT"
+exit 0
 """
-"""Mounts the layers in namespaces of its own, so that nothing stays mounted, and runs a script in them."""
+"""Mounts the layers in namespaces of its own, so that nothing stays mounted, and runs a script in them.
+
+The shell stays, as root: a process that becomes another user is no longer ended with its parent.
+"""
 
 
 @dataclass(frozen=True, slots=True)
