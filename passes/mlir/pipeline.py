@@ -265,7 +265,10 @@ def _expected(element: Element, problem: str) -> str:
     """Shortens MLIR's message about a wrong element to one line."""
     if f"'{element.name}' does not refer to a registered pass" in problem:
         hint = did_you_mean(element.name, MLIR.names())
-        return f"expected a pass of MLIR's or one in Python, got a name that nobody has registered{hint}"
+        load = "" if {*MLIR.names()} - {*MLIR.own} else "; --load=FILE.py adds passes in Python"
+        return (
+            f"expected a pass of MLIR's or one in Python, got a name that nobody has registered{load}{hint}"
+        )
     line = next(line for line in problem.splitlines() if line.strip())
     line = line.rpartition("error: ")[2].removeprefix("<Pass-Options-Parser>").strip(": ")
     return f"expected what MLIR takes, got: {line}"
