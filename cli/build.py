@@ -56,6 +56,8 @@ def main(argv: Sequence[str]) -> int:
         raise UsageError(f"build: expected options of at most {MOST_BYTES:,} bytes, got {size:,}")
     if policy := options.value("policy").partition("?")[0]:
         find_bundle(policy)
+    if not words:
+        warn_user("build: expected an option such as --policy=@oz, got none; this is the build as it is")
     recording = os.path.abspath(options.value("record")) if options.value("record") else ""
     with ended_by_signals(), tempfile.TemporaryDirectory(prefix="passpilot-build-") as names:
         programs = os.path.join(names, "programs")

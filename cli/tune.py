@@ -58,6 +58,10 @@ decisions; after a crash the same command goes on where it ended, with what the 
 LLVM's own."""
 
 
+BUILDS: Final = ("make", "gmake", "ninja", "cmake", "meson", "cargo", "npm", "sh", "bash")
+"""Programs whose own options follow if ``--`` is forgotten."""
+
+
 def main(argv: Sequence[str]) -> int:
     prepare()
     options, llvm = _parsed(argv)
@@ -254,7 +258,13 @@ def _add_kept(parser: Parser) -> None:
 def _parsed(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     parser = make_parser()
     at = argv.index("--") if "--" in argv else len(argv)
-    ours, llvm = split_options(argv[:at], parser)
+    try:
+        ours, llvm = split_options(argv[:at], parser)
+    except UsageError:
+        if at < len(argv) or not (build := [word for word in argv if word in BUILDS]):
+            raise
+        command = shlex.join(argv[argv.index(build[0]) :])
+        raise UsageError(f"tune: expected -- before the command of a build; write -- {command}") from None
     ours.sort(key=lambda argument: argument != "-" and argument.startswith("-"))
     values: dict[str, Any] = parser.values(ours)
     budget = values.pop("budget")

@@ -246,7 +246,8 @@ def _single(value: object, kind: type[object], limits: Mapping[str, Any], where:
         raise _wrong(where, _KINDS[kind], value)
     choices = limits.get("choices", ())
     if choices and value not in choices:
-        raise _wrong(where, f"one of {', '.join(choices)}", value)
+        wrong = _wrong(where, f"one of {', '.join(choices)}", value)
+        raise InputError(f"{wrong}{did_you_mean(str(value), choices)}")
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         low, high = limits.get("low", -math.inf), limits.get("high", math.inf)
         if not low <= value <= high or not math.isfinite(value):

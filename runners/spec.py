@@ -187,7 +187,7 @@ def _from_text(text: str, point: Point, timeout: float) -> Runner:
     known = tuple(getattr(scheme.factory, "runner_keys", ()))
     if unknown := [key for key in spec.options if key not in known]:
         keys = f"keys among {', '.join(known)}" if known else f"no keys for scheme {spec.scheme!r}"
-        raise _refused(text, keys, ", ".join(unknown))
+        raise _refused(text, keys, f"{', '.join(unknown)}{did_you_mean(unknown[0], known)}")
     runner = _made(spec, scheme, point, timeout)
     try:
         _check_fit(runner, text, point)

@@ -186,7 +186,9 @@ class Options:
                 hint = f"; did you mean {os.path.join(path, known[0])!r}?" if len(known) == 1 else ""
                 hint = f"; it has {', '.join(known)}" if len(known) > 1 else hint
                 got = f"{path!r}, which is a folder{hint}"
-            raise InputError(f"{self._command}: {where}: expected a file, got {got}")
+            # eval takes these options in the text of its own
+            who = f"{self._command}: {'--contender' if self._command == 'eval' else where}"
+            raise InputError(f"{who}: expected a file, got {got}")
 
     def _check_policy(self, where: str, text: str) -> None:
         policy, _, query = text.partition("?")

@@ -70,6 +70,10 @@ SLIPS: Final = {
     ),
     "opt in.ll -O2 --policy=@ozz": (1, "; did you mean '@oz'?"),
     "cc -c source.c --policy=@ozz": (1, "; did you mean '@oz'?"),
+    "tune --compiles=8 -o new make -B": (
+        2,
+        "tune: expected -- before the command of a build; write -- make -B",
+    ),
     "build --policy=@ozz -- true": (1, "; did you mean '@oz'?"),
     "build --decisions=tuned -- true": (1, "'tuned', which is a folder; it has a.decisions, b.decisions"),
     "train data in.ll --teacher=defalt -o data": (1, "runner scheme 'defalt': expected one of "),
@@ -82,6 +86,8 @@ SLIPS: Final = {
         "got 'model.onnx' as the scheme; did you mean 'onnx:model.onnx'?",
     ),
     "opt in.ll -O2 --inline=onnx": (1, "expected onnx:FILE, got no file"),
+    "opt in.ll -O2 --inline=aot:m.so?treshold=1": (1, "got treshold; did you mean 'threshold'?"),
+    "train imitate imitate.toml -o new": (1, "got 'tree'; did you mean 'trees'?"),
     "opt in.ll -O2 --inline=onnx:models": (1, "Is a directory; did you mean models/model.onnx?"),
     "opt source.c -O2": (1, "; clang-22 -O2 -Xclang -disable-llvm-passes -c -emit-llvm makes it of a source"),
     "opt in.ll -O2 --inline=./policy.py:decide": (1, "; did you mean 'python:./policy.py:decide'?"),
@@ -116,6 +122,7 @@ def test_a_slip(command: str, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     (tmp_path / "models/model.onnx").touch()
     (tmp_path / "in.mlir").write_text("module {}\n")
+    (tmp_path / "imitate.toml").write_text('policy = "tree"\n[data]\ntrain = ["none"]\n')
     for name in ("tuned/a.decisions", "tuned/b.decisions", "recording/commands/a.json"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()

@@ -157,7 +157,7 @@ def test_a_wrong_command_line(command: str, here: Path) -> None:
 def test_programs_of_a_corpus_to_tune(here: Path) -> None:
     folder = corpus(here / "made")
     error = refused(here, "tune", f"--corpus={folder}", "--program=count", "--program=none", "-o", "d")
-    assert str(error) == "tune: expected a program of count, shout, got none"
+    assert str(error).startswith("tune: expected a program of count, shout, got none")
     error = refused(here, "tune", f"--corpus={folder}", "--program=out/count", "--keep=none", "-o", "d")
     assert "--keep: expected a function or variable of count" in str(error)
     change(folder, "count", runs=[])

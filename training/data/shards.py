@@ -283,7 +283,9 @@ def _files(paths: Sequence[str | os.PathLike[str]]) -> Iterator[Path]:
         if not found:
             raise InputError(f"{path}: expected a folder with *{SUFFIX}, got none; see passpilot train data")
         for file in found:
-            if file.exists() and not file.is_file():  # pyarrow would wait for a FIFO
+            if not file.exists():
+                raise InputError(f"{file}: expected a shard of decisions, got: No such file or directory")
+            if not file.is_file():  # pyarrow would wait for a FIFO
                 raise InputError(f"{file}: expected a shard of decisions, got: not a regular file")
         yield from found
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.failures import did_you_mean
 from passpilot.plugin.files import make_folder, write_file
 from passpilot.training.corpus.layout import Corpus, CorpusProgram, ProgramRun
 from passpilot.training.ladder.ladder import Ladder, LadderResult, LadderRow
@@ -132,7 +133,8 @@ def _chosen(corpus: Corpus, names: Sequence[str]) -> Iterator[CorpusProgram]:
         raise InputError(f"ladder: expected a linked program in {corpus.folder}, got none")
     for name in names:
         if name not in known:
-            raise UsageError(f"ladder: expected a program of {', '.join(sorted(known))}, got {name}")
+            hint = did_you_mean(name, known)
+            raise UsageError(f"ladder: expected a program of {', '.join(sorted(known))}, got {name}{hint}")
     yield from (known[name] for name in names or known)
 
 

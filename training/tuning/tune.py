@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Unpack
 
 from passpilot.passes.mlir.schedule.choices import LEVERS as KERNEL_LEVERS
 from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.failures import did_you_mean
 from passpilot.plugin.files import make_folder
 from passpilot.plugin.module import Module
 from passpilot.plugin.origin import warn_user
@@ -273,7 +274,8 @@ class _TuneRequest:
         names = [_named(name, known) for name in self.program]
         for name in names:
             if name not in known:
-                raise UsageError(f"tune: expected a program of {', '.join(sorted(known))}, got {name}")
+                hint = did_you_mean(name, known)
+                raise UsageError(f"tune: expected a program of {', '.join(sorted(known))}, got {name}{hint}")
         for name in names or known:
             program = with_kept(corpus, known[name], self.keep)
             if self.lto:
