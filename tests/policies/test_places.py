@@ -110,8 +110,8 @@ def test_names_that_nobody_has(nice: Path, site: Path) -> None:
     expected = f"policy @nicer: expected one of {', '.join(f'@{name}' for name in known)}, or a folder with "
     with pytest.raises(RunnerSpecError) as caught:
         find_bundle("@nicer")
-    assert str(caught.value).startswith(f"{expected}policy.toml, got another name; did you mean 'nice'?")
-    with pytest.raises(RunnerSpecError, match="did you mean 'nice'"):
+    assert str(caught.value).startswith(f"{expected}policy.toml, got another name; did you mean '@nice'?")
+    with pytest.raises(RunnerSpecError, match="did you mean '@nice'"):
         find_bundle("@nibe")
     with pytest.raises(RunnerSpecError, match="got another name; `passpilot policies` lists them"):
         find_bundle("@quite-another")

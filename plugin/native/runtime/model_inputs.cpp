@@ -152,7 +152,7 @@ bool ModelRunner::concatenate(Port &P, const std::vector<std::string> &Names,
                ? "map=" + P.Name + ": expected names"
                : "input '" + P.Name + "': expected columns of the model") +
           " that the compiler offers, got '" + Name + "'" +
-          (!Load.empty()      ? Load
+          (!Load.empty()     ? Load
            : MadeFor.empty() ? "; 'passpilot features' lists them, and "
                                "--load=FILE.py adds your own"
                              : "; the model was made for " + MadeFor +

@@ -79,7 +79,7 @@ protected:
   /// The model's custom features and the files that register them, as
   /// "name=file.py,...", and the folder of the model's file.
   std::string CustomFeatures, Folder;
-  std::string MadeFor; ///< the point whose decisions trained the model, if known
+  std::string MadeFor; ///< the point that it was trained for, if known
 
   const Domain TheDomain;
   std::vector<Port> Ports;
