@@ -138,7 +138,7 @@ def test_the_parts_are_corpora(corpus: Corpus, tmp_path: Path) -> None:
             "f.toml: parts: expected every program once, got 'a' again",
         ),
         ('[families]\nf = ["p1", "zz"]\n', "f.toml: expected programs among "),
-        ('[families]\nf = ["p1", "zz"]\n', ", got zz; take them out"),
+        ('[families]\nf = ["p1", "zz"]\n', ", got zz; remove these names from the file"),
         (None, "f.toml: expected a TOML file, got: No such file or directory"),
     ],
 )
