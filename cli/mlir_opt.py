@@ -142,7 +142,10 @@ def _check(options: MlirOptOptions, advice: Advice) -> None:
 def make_parser() -> Parser:
     text = "Run MLIR's passes as mlir-opt does, with passes in Python and advice from runners."
     parser = tool_parser("mlir-opt", MlirOptOptions, text, "MLIR; - (the default) for stdin", EPILOG)
-    parser.for_others = "; passes are written --pass-pipeline='builtin.module({})'"
+    parser.for_others = (
+        "; passes are written --pass-pipeline='builtin.module({0})', those of functions "
+        "'builtin.module(func.func({0}))'"
+    )
     who = "ask RUNNER about each call site; same as --advise mlir-inline=RUNNER"
     with parser.group("advice"):
         parser.option(

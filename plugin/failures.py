@@ -16,6 +16,11 @@ TYPE_CHECKING = False  # type checkers take it as true
 
 _SECRET = re.compile(r"""(?<=[?&]token=)(?!@)[^&\s"']*[^&\s"':;,]""", re.IGNORECASE)
 
+_CALLBACK = re.compile(
+    r'Exception raised in callback: Traceback .*File "([^"\n]+)", line (\d+), in .*\n(\S.*?)\s*\Z', re.DOTALL
+)
+"""What MLIR's bindings make of an exception in a function that `walk` calls: a traceback as text."""
+
 _OF_REPR = re.compile(r"\\udc([89a-f][0-9a-f])")
 
 
@@ -30,6 +35,9 @@ def headline(error: BaseException) -> str:
 
 def describe_exception(error: BaseException) -> str:
     """Type, text, and ``file:line`` of the innermost frame of the user's own code, on one line."""
+    if type(error) is RuntimeError and (in_callback := _CALLBACK.match(str(error))):
+        file, line, text = in_callback.groups()
+        return printable(f"{' '.join(text.splitlines())} ({file}:{line})")
     place = error_place(error)
     return f"{headline(error)} ({printable(place)})" if place else headline(error)
 

@@ -98,3 +98,14 @@ def test_an_error_of_passpilots_names_no_place_inside_python() -> None:
     exec(compile(SOURCE, failures.__file__, "exec"), space)
     assert describe_failure(space["fails"](contextlib.ExitStack(), InputError("not this"))) == "not this"
     assert "contextlib.py:" in describe_failure(space["fails"](contextlib.ExitStack(), ValueError("x")))
+
+
+def test_an_exception_in_a_callback_of_mlirs_bindings_is_said_as_such() -> None:
+    text = (
+        "Exception raised in callback: Traceback (most recent call last):\n"
+        '  File "passpilot/cli/main.py", line 66, in run\n'
+        '  File "bad.py", line 9, in visit\n'
+        "NameError: name 'nope' is not defined\n"
+    )
+    assert describe_exception(RuntimeError(text)) == "NameError: name 'nope' is not defined (bad.py:9)"
+    assert describe_exception(ValueError(text)).startswith("ValueError: Exception raised in callback")

@@ -130,7 +130,8 @@ def check_programs(path: str, file: SplitFile, known: Collection[str]) -> None:
     named = [name for table in (file.families, file.parts) for names in table.values() for name in names]
     if unknown := [name for name in dict.fromkeys(named) if name not in known]:
         some = ", ".join(sorted(known)[:8]) + ", ..." * (len(known) > 8)
-        raise InputError(f"{path}: expected programs among {some}, got {', '.join(unknown)}; remove these names from the file")
+        got = f"{', '.join(unknown)}; remove these names from the file"
+        raise InputError(f"{path}: expected programs among {some}, got {got}")
 
 
 def write_parts(corpus: Corpus, parts: Iterable[CorpusPart], folder: str) -> None:

@@ -87,6 +87,17 @@ def test_real_modules_become_what_the_bindings_make_of_them(name: str, tmp_path:
     assert len(seen) > 2
 
 
+def test_what_a_visitor_raises_is_said_without_a_traceback() -> None:
+    def visit(_: object) -> object:
+        raise KeyError("é")
+
+    name = define(lambda operation: operation.walk(visit))
+    module = parsed("module {}")
+    place = rf"\(.*{Path(__file__).name}:\d+\)"
+    with pytest.raises(PassError, match=rf"^pass {name} at -:\d+:\d+: KeyError: 'é' {place}$"):
+        Pipeline(f"builtin.module({name})", module.context).run(module.operation)
+
+
 @pytest.mark.parametrize("threads", [False, True])
 @pytest.mark.parametrize("text", ["{}", "func.func({})", "func.func(cse,{},canonicalize)"])
 def test_what_a_pass_raises_ends_the_run(threads: bool, text: str) -> None:
