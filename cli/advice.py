@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from passpilot.features.catalogue import COMMANDS, COMMON, EMIT_PASSES, HOOKED, hooked
 from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.failures import did_you_mean
 
 if TYPE_CHECKING:
     from passpilot.passes.advisor import Advisor
@@ -171,10 +172,10 @@ def _runners(command: str, flags: Mapping[str, str], advise: Iterable[str]) -> d
         if point is None:
             owner = _owner(name)
             hint = f"; `passpilot {owner}` has the point {name}" if equals and owner else ""
-            known = ", ".join(_reached(command))
-            raise UsageError(
-                f"{command}: --advise: expected POINT=RUNNER with POINT among {known}, got {text!r}{hint}"
-            )
+            known = _reached(command)
+            hint = hint or f"; --load=FILE.py adds others{did_you_mean(name, known)}"
+            msg = f"expected POINT=RUNNER with POINT among {', '.join(known)}, got {text!r}"
+            raise UsageError(f"{command}: --advise: {msg}{hint}")
         pairs.append((point, runner))
     points = [point for point, _ in pairs]
     for point in points:

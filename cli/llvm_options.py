@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
@@ -80,7 +81,9 @@ def set_llvm_options(command: str, arguments: Sequence[str], options: Iterable[s
         errors.seek(0)
         text = errors.read().decode("utf-8", "surrogateescape").strip()
     if status:
-        text = text.removeprefix("passpilot: ").removeprefix("error: ")
+        text = text.removeprefix("passpilot: ").removeprefix("error: ").removeprefix("LLVM option: ")
+        if command == "opt" and (unknown := re.match(r"Unknown command line argument '--?([\w-]+)'", text)):
+            text += f"; passes are written -passes={unknown[1]}"
         raise UsageError(f"{command}: {text or 'LLVM does not take ' + ' '.join(arguments)}")
     llvm_options(arguments)
 

@@ -57,6 +57,11 @@ SLIPS: Final = {
         "corpus: COMMAND: expected one of extract, verify, split, stats, debian, got 'splt'; did you mean 's",
     ),
     "features --point=inlin": (2, "got 'inlin'; others come from --load files; did you mean 'inline'?"),
+    "opt in.ll -mark-cold": (2, "; passes are written -passes=mark-cold"),
+    "opt in.ll -O2 --advise=advised-sise=const:1": (
+        2,
+        "; --load=FILE.py adds others; did you mean 'advised-size'?",
+    ),
     "opt in.ll -passes=count-cals": (1, "'count-cals'; --load=FILE.py adds passes in Python; did you"),
     "opt in.ll -O2 --at=optimizer-lst=dce": (1, "'; did you mean 'optimizer-last'?"),
     "opt in.mlir": (1, "; passpilot mlir-opt reads MLIR"),
