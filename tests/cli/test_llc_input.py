@@ -131,7 +131,10 @@ def test_machine_ir(tmp_path: Path) -> None:
             "--ra-split or --schedule, got a point of `passpilot opt`",
         ),
         (("--advise=inline=const:1",), "advised-outline, got 'inline=const:1'; `passpilot opt` has"),
-        (("--advise=nonsense=const:1",), "advised-outliner, advised-outline, got 'nonsense=const:1'; --load=FILE.py adds others\n"),
+        (
+            ("--advise=nonsense=const:1",),
+            "advised-outline, got 'nonsense=const:1'; --load=FILE.py adds others\n",
+        ),
         (("--advise=evict",), "expected POINT=RUNNER"),
         (("--evict=default", "--advise=evict=const:1"), "one runner for the point evict, got 2"),
         (("--log=l",), "--log has no effect without an advisor; add --evict=RUNNER"),
