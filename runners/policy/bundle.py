@@ -276,8 +276,8 @@ class _BundleReader:
         self._text = ""
 
     def wrong(self, expected: str, got: str) -> InputError:
-        hint = "docs/own-policy.md describes the file"
-        return InputError(f"{self._who}: expected {expected}, got {got:.200}; {hint}")
+        hint = "" if got.endswith("?") else "; docs/own-policy.md describes the file"
+        return InputError(f"{self._who}: expected {expected}, got {got:.200}{hint}")
 
     def _refused(self, expected: str, got: str) -> InputError:
         """The error about a name in a recipe, with its line unless TOML spells it in another way."""
