@@ -169,11 +169,12 @@ where they were ended, and run now and then; `make test` has a small part of the
 `python -m bench.sweeps.programs identity`, `llc`, `csmith`, `corpus`, `stress` and `sequences`.
 
 - With default advice, every unit has stock opt's bitcode at five levels (advice about inlining), and stock
-  llc's code at three levels for five targets (evictions and priorities): for a half of the units by a
-  policy that reads nothing, for the others with a log, for which all features are computed.
+  llc's code at three levels for five targets (evictions and priorities, since 27 November also the
+  scheduler): for a half of the units by a policy that reads nothing, for the others with a log, for which
+  all features are computed.
 - With random answers at the named point, programs print what they print without. `allocator` is the four
-  points of the advised allocator; `all` adds vectorization, distribution and outlining; `every` adds
-  inlining, sizes, unrolling and the pipeline, and asks the advised allocator in every second case, greedy's
+  points of the advised allocator; `all` adds the scheduler, vectorization, distribution and outlining;
+  `every` adds inlining, sizes, unrolling and the pipeline, and asks the advised allocator in every second case, greedy's
   evictions and priorities in the others. Programs of csmith that run for more than five seconds are left
   out. `part` is `every` in one part of a program of the corpus (40 kB of bitcode, 80 for the first
   seeds, by llvm-split), a different one for every seed, linked with stock's code of the other parts; parts

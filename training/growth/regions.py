@@ -16,9 +16,9 @@ from passpilot.plugin.json_and_toml import read_input
 ELSEWHERE: Final = "(no region)"
 """The row of bytes that are in no region."""
 
-_MEMORY: Final = re.compile(r"\bMEMORY\s*\{(.*?)\}", re.DOTALL)
+_MEMORY: Final = re.compile(r"\bMEMORY\s*\{([^{}]*)\}")
 _REGION: Final = re.compile(
-    r"([\w.$-]+)\s*(?:\([^)]*\)\s*)?:\s*(?:ORIGIN|org|o)\s*=(.*?),\s*(?:LENGTH|len|l)\s*=(.*?)"
+    r"([\w.$-]+)\s*(?:\([^)]*\)\s*)?:\s*(?:ORIGIN|org|o)\s*=([^,]*),\s*(?:LENGTH|len|l)\s*=([^:,;]*?)"
     r"(?=[\s,;]*(?:[\w.$-]+\s*(?:\([^)]*\)\s*)?:|$))",
     re.DOTALL,
 )
@@ -98,7 +98,7 @@ def region_uses(path: str, regions: Sequence[MemoryRegion]) -> dict[str, RegionU
             names = {_region_at(place, regions) for place in places}
             for name in names - {ELSEWHERE} or names:
                 used[name] += size
-    except (struct.error, ValueError) as error:
+    except (struct.error, ValueError, IndexError) as error:
         raise InputError(f"{path}: expected an ELF program for --regions, got another file") from error
     lengths = {region.name: region.length for region in regions}
     return {
@@ -126,15 +126,15 @@ def _number(text: str, known: Mapping[str, MemoryRegion], where: str) -> int:
                 return known[name].origin if which == "ORIGIN" else known[name].length
         raise ValueError
 
-    plain = re.sub(
-        r"\b(0[xX][0-9a-fA-F]+|\d+)([KkMm])\b", lambda each: _scaled(each[1], each[2]), text.strip()
-    )
-    plain = re.sub(r"\b0+(?=\d)", "0o", plain).replace("/", "//")
     try:
+        plain = re.sub(
+            r"\b(0[xX][0-9a-fA-F]+|\d+)([KkMm])\b", lambda each: _scaled(each[1], each[2]), text.strip()
+        )
+        plain = re.sub(r"\b0+(?=\d)", "0o", plain).replace("/", "//")
         return value(ast.parse(plain, mode="eval"))
     except (SyntaxError, ValueError, KeyError, ZeroDivisionError, RecursionError) as error:
         raise InputError(
-            f"{where}: expected numbers, got {text.strip()!r}; give a file that has MEMORY with numbers, or "
+            f"{where}: expected numbers, got {text.strip()[:60]!r}; give a file that has MEMORY with numbers, or "
             "the map that GNU ld writes"
         ) from error
 

@@ -163,7 +163,8 @@ public:
     // Link-time optimization asks about units, and about the whole program.
     if (!Unit && Undecided && Unknown != Whole && !File.find(Whole))
       return "the decision file has none for " + Unknown +
-             "; it is of other sources, or `passpilot tune` must run again";
+             "; it is of another program or other sources, or `passpilot tune` "
+             "must run again";
     unsigned All = 0, Bytes = 0;
     if (Unit)
       for (const auto &[Call, Decisions] : Unit->Inline)

@@ -90,6 +90,9 @@ def test_a_map_of_gnu_ld(tmp_path: Path) -> None:
         ("INCLUDE memory.x\n", "got none; give memory.x, which it includes"),
         ("MEMORY { a : ORIGIN = DEFINED(x) ? x : 1, LENGTH = 2 }", "a: expected numbers, got 'DEFINED(x) ?"),
         ("MEMORY { a : ORIGIN = 1 / 0, LENGTH = 2 }", "region a: expected numbers, got '1 / 0'"),
+        ("MEMORY {" * 40_000, "expected MEMORY with regions, as in a linker script, got none"),
+        ("MEMORY { " + "a : ORIGIN = 1, " * 20_000 + "}", "got none"),
+        (f"MEMORY {{ a : ORIGIN = {'9' * 6000}K, LENGTH = 2 }}", f"got '{'9' * 60}'; give a file"),
         ("MEMORY { a : ORIGIN = 1, LENGTH = LENGTH(b) }", "region a: expected numbers, got 'LENGTH(b)'"),
     ],
 )
@@ -111,7 +114,7 @@ def test_wrong_programs(tmp_path: Path) -> None:
     assert "none.ld: expected a linker script, got" in error
     subprocess.run(["clang-22", "-nostdlib", "-fuse-ld=lld", "p.c", "-o", "p"], cwd=tmp_path, check=True)
     data = (tmp_path / "p").read_bytes()
-    for end in range(0, 400, 7):
+    for end in (*range(64), *range(64, 400, 7)):
         (tmp_path / "cut").write_bytes(data[:end])
         with pytest.raises(InputError):
             region_uses(str(tmp_path / "cut"), [MemoryRegion("a", 0, 1 << 20)])

@@ -88,7 +88,10 @@ def test_a_tuned_build_is_smaller_and_does_the_same(tmp_path: Path) -> None:
         "static int half(int x) { return x / 2; }\nint f(int x) { return half(x); }\n"
     )
     done = passpilot("cc", "-Oz", "-c", "mine.c", "--decisions=out/demo.decisions", cwd=folder)
-    assert "warning: the decision file has none for mine.c; it is of other sources" in done.err
+    assert (
+        "warning: the decision file has none for mine.c; it is of another program or other sources"
+        in done.err
+    )
     error = refused("cc", "--decisions=out", "-c", "mine.c", cwd=folder)
     assert "got 'out', which is a folder; did you mean 'out/demo.decisions'?" in error
 
