@@ -174,11 +174,11 @@ where they were ended, and run now and then; `make test` has a small part of the
   all features are computed.
 - With random answers at the named point, programs print what they print without. `allocator` is the four
   points of the advised allocator; `all` adds the scheduler, vectorization, distribution and outlining;
-  `every` adds inlining, sizes, unrolling and the pipeline, and asks the advised allocator in every second case, greedy's
-  evictions and priorities in the others. Programs of csmith that run for more than five seconds are left
-  out. `part` is `every` in one part of a program of the corpus (40 kB of bitcode, 80 for the first
-  seeds, by llvm-split), a different one for every seed, linked with stock's code of the other parts; parts
-  that take more than two processor minutes to compile are left out.
+  `every` adds inlining, sizes, unrolling and the pipeline, and asks the advised allocator in every
+  second case, greedy's evictions and priorities in the others. Programs of csmith that run for more than
+  five seconds are left out. `part` is `every` in one part of a program of the corpus (40 kB of bitcode,
+  80 for the first seeds, by llvm-split), a different one for every seed, linked with stock's code of the
+  other parts; parts that take more than two processor minutes to compile are left out.
 - `stress` makes code of llvm-stress's functions: stock llc's with default advice, and code that LLVM's
   machine verifier takes with random advice.
 - `sequences` runs programs after random pipelines of `advised-pipeline`'s tables; its decisions are
