@@ -134,8 +134,8 @@ def _number(text: str, known: Mapping[str, MemoryRegion], where: str) -> int:
         return value(ast.parse(plain, mode="eval"))
     except (SyntaxError, ValueError, KeyError, ZeroDivisionError, RecursionError) as error:
         raise InputError(
-            f"{where}: expected numbers, got {text.strip()[:60]!r}; give a file that has MEMORY with numbers, "
-            "or the map that GNU ld writes"
+            f"{where}: expected numbers, got {text.strip()[:60]!r}; give a file that has MEMORY with "
+            "numbers, or the map that GNU ld writes"
         ) from error
 
 
