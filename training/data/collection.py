@@ -13,13 +13,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import Error, InputError, UsageError
-from passpilot.plugin.files import make_folder, read_regular, write_file
+from passpilot.plugin.files import make_folder, write_file
+from passpilot.plugin.json_and_toml import read_json
 from passpilot.plugin.load import load_file
 from passpilot.runners.plurals import counted
 from passpilot.runners.spec import check_runner_spec
@@ -84,8 +85,8 @@ class Collected:
         path = os.path.join(folder, UNFINISHED)
         if not os.path.exists(path):
             return cls(arguments=arguments)
-        with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
-            found = json.loads(read_regular(path))
+        with contextlib.suppress(InputError, ValueError, TypeError, KeyError, AttributeError):
+            found: Any = read_json(path)
             if found["arguments"] == arguments:
                 programs = {name: CollectedProgram(**value) for name, value in found["programs"].items()}
                 return cls(programs, list(found["left_out"]), arguments)

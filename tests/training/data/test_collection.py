@@ -300,7 +300,7 @@ def test_a_command_goes_on_and_force_begins_anew(tmp_path: Path) -> None:
     (tmp_path / "p/m.ll").write_text(CALLS)
     words = ("train", "data", "p/m.ll", "-o", "data")
     (tmp_path / "data").mkdir()
-    for text in ("{", '{"arguments": {}}', "[]"):
+    for text in ("{", '{"arguments": {}}', "[]", "[" * 200_000):
         (tmp_path / "data/unfinished.json").write_text(text)
         assert "another call of train data has begun" in passpilot(*words, cwd=tmp_path).err
     done = passpilot(*words, "--force", cwd=tmp_path)
