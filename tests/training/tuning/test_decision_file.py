@@ -81,7 +81,7 @@ def test_two_units_that_fit_equally_are_none(tmp_path: Path) -> None:
         tmp_path, "unit a/calls.c", "inline 1 no two leaf", "unit b/calls.c", "inline 1 no two leaf"
     )
     module = passpilot.Module(CALLS.replace("src/", "").encode())
-    with pytest.warns(PasspilotWarning, match=r"the decision file has none for calls\.c; it is of another program"):
+    with pytest.warns(PasspilotWarning, match=r"the decision file has none for calls\.c; it is of another"):
         passpilot.optimize(module, "default<O2>", decisions=path)
     assert calls_left(str(module)) == 0
 
