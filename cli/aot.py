@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot aot MODEL.onnx -o policy.so`: compiles a model, or a function in Python, to native code."""
+"""`passpilot aot MODEL -o policy.so`: compiles a model, or a function in Python, to native code."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from passpilot.plugin.numbers import whole_number
 from passpilot.plugin.toolchain import include_folder
 
 if TYPE_CHECKING:
+    from passpilot.runners.aot.emitc import CppModel
     from passpilot.runners.aot.function.program import Function
     from passpilot.runners.aot.graph import Graph
 
@@ -25,6 +26,7 @@ _EPILOG: Final = """\
 examples:
   passpilot aot model.onnx -o policy.so -mcpu=native
   passpilot aot policy.py:decide -o policy.so
+  passpilot aot model.cpp --buffer=callee_users,caller_users,logits -o policy.so
   passpilot opt in.bc -passes='default<Oz>' --inline=aot:policy.so -o out.bc
   passpilot aot model.onnx -o policy.o --symbol=my_policy
   cc -I$(passpilot aot --include-dir) host.c policy.o
@@ -35,7 +37,9 @@ link into any program, .ll is the optimized LLVM IR.
 
 
 class AotOptions(NamedTuple):
-    model: str | None = argument("MODEL", "model.onnx, or a function: policy.py:decide", nargs="?")
+    model: str | None = argument(
+        "MODEL", "model.onnx; a function: policy.py:decide; C++ of LLVM's EmitC: model.cpp", nargs="?"
+    )
     output: str | None = option("o", metavar="FILE", help="the output: policy.so, policy.o or policy.ll")
     mcpu: str = option(default="generic", metavar="CPU", help="native, or a name of LLVM's (generic)")
     point: str | None = shared(
@@ -44,6 +48,9 @@ class AotOptions(NamedTuple):
     load: tuple[str, ...] = shared("load")
     shape: tuple[str, ...] = several(metavar="INPUT:1,38", help="fix the dimensions of an input")
     outputs: tuple[str, ...] = several("output", metavar="NAME", help="answer this tensor")
+    buffers: tuple[str, ...] = several(
+        "buffer", metavar="NAMES", help="the names of a C++ model's buffers, in order, joined by commas"
+    )
     symbol: str = option(default="", metavar="NAME", help="the symbol of the .o (passpilot_policy)")
     include_dir: bool = flag("print the folder of passpilot_model.h and stop")
 
@@ -55,7 +62,8 @@ def main(argv: Sequence[str]) -> int:
         return 0
     if options.model is None or options.output is None:
         raise UsageError(
-            "aot: expected MODEL.onnx or FILE.py:NAME, and -o FILE.so, .o or .ll; see `passpilot aot --help`"
+            "aot: expected MODEL.onnx, FILE.py:NAME or FILE.cpp, and -o FILE.so, .o or .ll; "
+            "see `passpilot aot --help`"
         )
     _compile(options, options.model, options.output)
     return 0
@@ -64,8 +72,8 @@ def main(argv: Sequence[str]) -> int:
 def make_parser() -> Parser:
     parser = Parser(
         "passpilot aot",
-        description="Compile an ONNX model, or a function in Python, to native code, for aot:policy.so and "
-        "for C (passpilot_model.h).",
+        description="Compile an ONNX model, a function in Python or a model in C++ to native code, for "
+        "aot:policy.so and for C (passpilot_model.h).",
         epilog=_EPILOG,
     )
     parser.add_fields(AotOptions)
@@ -86,23 +94,33 @@ def _compile(options: AotOptions, model: str, output: str) -> None:
             f"aot: expected --symbol with -o policy.o and a name of C's of your own, got {symbol!r}"
         )
     processor = build.Processor.find(options.mcpu)
-    graph = _function(options, model) or _graph(options, model)
-    module = build.compile_graph(graph, processor, symbol)
+    driver: list[str] = []
+    if cpp := _cpp(options, model):
+        from passpilot.runners.aot.emitc import compile_cpp, linker_driver
+
+        module, custom, driver = compile_cpp(cpp, processor, symbol), "", linker_driver(cpp.path)
+    else:
+        graph = _function(options, model) or _graph(options, model)
+        module, custom = build.compile_graph(graph, processor, symbol), graph.custom_features
     if kind == "ll":
         module.write(output)
         return
     code = build.object_of(module, processor)
-    write_file(output, build.link(code) if kind == "so" else code)
-    if graph.custom_features:
-        pairs = [text.partition("=") for text in graph.custom_features.split(",")]
-        files = dict.fromkeys(os.path.basename(file) for _, _, file in pairs)
-        folder = os.path.dirname(model.removeprefix("python:"))
-        beside = [os.path.join(folder, file) for file in files]
-        loads = " ".join(
-            f"--load={path if os.path.exists(path) else file}"
-            for path, file in zip(beside, files, strict=True)
-        )
-        say(f"{output}: a compiler needs {loads} for {', '.join(name for name, _, _ in pairs)}")
+    write_file(output, build.link(code, driver) if kind == "so" else code)
+    if custom:
+        _say_loads(output, model, custom)
+
+
+def _say_loads(output: str, model: str, custom_features: str) -> None:
+    """Say which files a compiler loads for the model's own features."""
+    pairs = [text.partition("=") for text in custom_features.split(",")]
+    files = dict.fromkeys(os.path.basename(file) for _, _, file in pairs)
+    folder = os.path.dirname(model.removeprefix("python:"))
+    beside = [os.path.join(folder, file) for file in files]
+    loads = " ".join(
+        f"--load={path if os.path.exists(path) else file}" for path, file in zip(beside, files, strict=True)
+    )
+    say(f"{output}: a compiler needs {loads} for {', '.join(name for name, _, _ in pairs)}")
 
 
 def _graph(options: AotOptions, model: str) -> Graph:
@@ -110,6 +128,24 @@ def _graph(options: AotOptions, model: str) -> Graph:
 
     point = search_point(options.point) if options.point else None
     return read_graph(model, Choices(options.outputs, dict(map(_shape, options.shape)), point))
+
+
+def _cpp(options: AotOptions, model: str) -> CppModel | None:
+    """The model that ``FILE.cpp`` or ``FILE.cpp:NAME`` names; None if it is no C++ file."""
+    from passpilot.runners.aot.emitc import SUFFIXES, check_features, read_cpp
+
+    file, _, name = ("", "", "") if model.endswith(SUFFIXES) else model.rpartition(":")
+    path = file or model
+    if not path.endswith(SUFFIXES):
+        if options.buffers:
+            raise UsageError(f"aot: expected --buffer with a model in C++, got {model}")
+        return None
+    if options.shape:
+        raise UsageError("aot: expected --shape with an ONNX model, got one in C++, whose shapes are fixed")
+    cpp = read_cpp(path, name if file else "", options.buffers, options.outputs)
+    if options.point:
+        check_features(cpp, search_point(options.point))
+    return cpp
 
 
 def _function(options: AotOptions, model: str) -> Function | None:

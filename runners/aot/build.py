@@ -108,20 +108,21 @@ def object_of(module: Module, processor: Processor) -> bytes:
     return module._core.emit(options, []).code
 
 
-def link(code: bytes) -> bytes:
-    """Link an object file to a shared library.
+def link(code: bytes, driver: Sequence[str] = ()) -> bytes:
+    """Link an object file to a shared library, without other libraries or with those of a compiler driver.
 
     Raises:
         InputError: no linker was found, or it failed.
     """
-    linker = next(filter(None, map(shutil.which, LINKERS)), None)
+    linker = driver[0] if driver else next(filter(None, map(shutil.which, LINKERS)), None)
     if linker is None:
         raise InputError(
             f"aot: expected a linker, one of {', '.join(LINKERS)}, got none; install lld, or use -o policy.o"
         )
     with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
         source, target = Path(folder, "policy.o"), Path(folder, "policy.so")
-        command = [linker, "-shared", "-nostdlib", "-o", str(target), str(source)]
+        start = driver or [linker, "-nostdlib"]
+        command = [*start, "-shared", "-o", str(target), str(source)]
         try:
             source.write_bytes(code)
             done = subprocess.run(

@@ -232,7 +232,7 @@ def test_truncated(folder: Path) -> None:
     [
         (["none.onnx", "-o", "m.so"], "No such file", 1),
         ([".", "-o", "m.so"], "Is a directory", 1),
-        (["m.onnx"], "expected MODEL.onnx or FILE.py:NAME, and -o", 2),
+        (["m.onnx"], "expected MODEL.onnx, FILE.py:NAME or FILE.cpp, and -o", 2),
         (["m.onnx", "-o", "m.dll"], "ends in .so, .o or .ll, got 'm.dll'", 1),
         (["m.onnx", "-o", "none/m.so"], "No such file", 1),
         (["m.onnx", "-o", "m.so", "-mcpu=abacus"], "got 'abacus'", 1),
