@@ -64,6 +64,7 @@ if [ "$group" = test ]; then
   need npm command -v npm
   need csmith command -v csmith
   need libcsmith-dev test -f /usr/include/csmith/csmith.h
+  need libisl-dev test -f /usr/include/isl/schedule.h # an example
   need wasi-libc test -f /usr/lib/wasm32-wasi/libc.a
 fi
 

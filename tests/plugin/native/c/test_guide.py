@@ -11,5 +11,5 @@ from tests.plugin.native.c.test_programs import ENVIRONMENT, EXAMPLES
 
 def test_the_guides_programs_print_what_it_says(tmp_path: Path) -> None:
     variables = {**ENVIRONMENT, "EXAMPLES": str(EXAMPLES)}
-    assert run_page(DOCS / "c-api.md", tmp_path, variables=variables) == 3
+    assert run_page(DOCS / "c-api.md", tmp_path, variables=variables) == 4
     assert {"unroll.c", "policy.py", "points.py"} <= {path.name for path in tmp_path.iterdir()}
