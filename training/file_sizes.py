@@ -81,6 +81,8 @@ def _sizes(
     with tempfile.TemporaryDirectory(prefix="passpilot-strip-") as folder:
         stripped = os.path.join(folder, "stripped")
         done = commands.run([strip, "--strip-all", "-o", stripped, path], deadline)
+        if done.code and (other := shutil.which("strip")):  # it refuses static programs of GNU ld
+            done = commands.run([other, "--strip-all", "-o", stripped, path], deadline)
         done.check(f"{path}: llvm-strip: expected a program", deadline)
         size = os.path.getsize(stripped)
         if size > most:

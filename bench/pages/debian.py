@@ -9,7 +9,7 @@ from statistics import geometric_mean, median
 from typing import Any, Final
 
 from bench.lib import RESULTS
-from bench.pages.dots import dots
+from bench.pages.distribution import distribution
 from bench.pages.markdown import table
 from passpilot.training.ladder.ladder import SIZES
 
@@ -38,11 +38,13 @@ def witnesses(rows: Sequence[Row]) -> str:
         for text, kind in ((*((name, (key,)) for key, name in LANGUAGES.items()), ("all", tuple(LANGUAGES))))
     ]
     heads = ["", "packages", "units", "linked files", "broken units", "with tests", "tests", "flaky"]
+    keys = ("package", "domain", "kind", "suite")
     by_package = [
-        [row["package"], row["domain"], row["suite"], f"{row['tests']:,}", str(row["flaky"]), _different(row)]
+        [*(row[key] for key in keys), f"{row['tests']:,}", str(row["flaky"]), _different(row)]
         for row in tried
     ]
-    names = ["package", "section", "suite with clang-22", "tests that pass", "flaky", "different with advice"]
+    names = ["package", "section", "tests of", "suite with clang-22", "tests that pass", "flaky"]
+    names.append("different with advice")
     failed = sum(not row["units"] and row["is_fetched"] and not row["is_ours"] for row in rows)
     lacking = sum(not row["is_fetched"] for row in rows)
     return f"""{table([*heads, "different"], sums)}
@@ -112,11 +114,14 @@ def measured(rows: Iterable[Row]) -> list[Row]:
 
 
 def plot(rows: Iterable[Row]) -> str:
-    """The ratios of what `@oz` makes to R1, by package, the best first."""
-    ordered = sorted(measured(rows), key=lambda row: ratio(row, "allocated"))
-    names = ("allocated", "xz")
-    points = {row["package"]: {name: ratio(row, name) for name in names} for row in ordered}
-    return dots("Installed programs and libraries with @oz, relative to R1", names, points)
+    """How the ratios of what `@oz` makes to R1 are distributed."""
+    found = measured(rows)
+    groups = {f"allocated, {name}": [row for row in found if row["language"] == key]
+              for key, name in LANGUAGES.items()}  # fmt: skip
+    curves = {name: [ratio(row, "allocated") for row in group] for name, group in groups.items() if group}
+    curves["xz, all"] = [ratio(row, "xz") for row in found]
+    title = f"Installed programs and libraries of {len(found)} packages with @oz"
+    return distribution(title, "size relative to R1; the curve is the share of packages", curves)
 
 
 def ratio(row: Row, size: str) -> float:

@@ -258,9 +258,11 @@ clang-22.
 `python -m bench.sweeps.debian FOLDER` builds source packages of Debian by their own rules, which
 `python -m bench.sweeps.debian.choose` has chosen by a rule. Each is recorded as a [corpus](corpus.md), which
 is verified. Its own tests run with clang-22, twice, with random advice about inlining, evictions, priorities
-and the pipeline, and with the policy `@oz`, all at -Oz, with sections that are collected and folded. A test
-that differs between the two runs with clang-22 is flaky; one that passes in both must pass with advice. A
-suite that prints no names or counts is one test.
+and the pipeline, and with the policy `@oz`, all at -Oz, with sections that are collected and folded. Where
+the build runs no tests, those of `debian/tests` run (autopkgtest) that need neither root nor a network: the
+archive's packages are installed, with the files of the build in their place. A test that differs between the
+two runs with clang-22 is flaky; one that passes in both must pass with advice. A suite that prints no names
+or counts is one test.
 
 {witnesses(read_rows())}
 ## LLVM's own runner

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ import pytest
 from bench.lib import records
 from bench.pages import debian as page
 from bench.sweeps.debian import choose
-from bench.sweeps.debian.__main__ import chosen, listed, open_sealed
+from bench.sweeps.debian.__main__ import chosen, is_due, listed, open_sealed, read_lines
+from bench.sweeps.debian.autopkgtest import RUN, InstalledTest, made_packages, needed, read_tests
 from bench.sweeps.debian.tests import PLANNED, TestRun, differences, flaky
 from bench.sweeps.debian.witness import Witnessed, line, summed, witness
 from passpilot.training.corpus.debian.package import DebianPackage
@@ -22,7 +24,6 @@ from passpilot.training.corpus.debian.system import DebianSystem
 from passpilot.training.file_sizes import FileSizes
 
 ROOT = Path(__file__).parents[2]
-OPEN = ("train", "validation", "test")
 
 
 @pytest.mark.parametrize(
@@ -157,8 +158,12 @@ def test_a_family_has_one_package_and_languages_take_turns() -> None:
 
 
 def test_the_lists_are_what_the_rule_says() -> None:
-    rows = [row for part in OPEN for row in listed(part)]
-    assert [sum(row.part == part for row in rows) for part in OPEN] == [choose.PARTS[part] for part in OPEN]
+    parts = ("train", "validation", "test")
+    rows = [row for part in parts for row in listed(part)]
+    assert [sum(row.part == part for row in rows) for part in parts] == [choose.PARTS[part] for part in parts]
+    reserve = list(listed("reserve"))
+    assert len(reserve) == choose.RESERVE
+    assert not {row.package for row in reserve} & {row.package for row in rows}
     families = {choose.Candidate(row.package, "", "", 0, True).family for row in rows}
     assert len(families) == len(rows), "no family is in two parts"
     orders = [choose.Candidate(row.package, "", "", 0, True).order for row in rows]
@@ -168,6 +173,80 @@ def test_the_lists_are_what_the_rule_says() -> None:
     assert len({row.domain for row in rows}) > 12
     named = chosen((rows[-1].package, rows[0].package), "")
     assert [row.package for row in named] == [rows[0].package, rows[-1].package]
+
+
+def test_a_call_goes_on_behind_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [Witnessed(name, "train", "c", "net") for name in "abc"]
+    lacking = {"package": "a", "is_fetched": False, "units": 0, "tests": 0}
+    untested = {"package": "b", "is_fetched": True, "units": 3, "tests": 0}
+    left = {"package": "no-longer-listed", "is_fetched": True, "units": 3, "tests": 1}
+    monkeypatch.setattr("bench.sweeps.debian.__main__.ROWS", tmp_path / "debian.jsonl")
+    assert not read_lines(rows)
+    (tmp_path / "debian.jsonl").write_text(
+        "".join(json.dumps(each) + "\n" for each in (lacking, untested, left))
+    )
+    done = read_lines(rows)
+    assert set(done) == {"a", "b"}
+    due = {again: [row.package for row in rows if is_due(done.get(row.package), again)] for again in
+           ("", "lacking", "untested")}  # fmt: skip
+    assert due == {"": ["c"], "lacking": ["a"], "untested": ["b"]}
+
+
+CONTROL = """\
+# the tests of foo
+Tests: unit, cli
+Depends: @, bar (>= 1.2) [amd64], @builddeps@, baz <!nocheck>
+Restrictions: allow-stderr
+
+Test-Command: foo --version
+Features: test-name=version
+Restrictions: superficial,
+ skippable
+
+Tests: daemon
+Depends: foo
+Restrictions: needs-root, allow-stderr
+
+Tests: in-place
+Tests-Directory: t
+Depends: foo (= ${binary:Version})
+"""
+
+
+def test_tests_of_a_package_that_can_run_here_are_read() -> None:
+    tests = read_tests(CONTROL)
+    assert [test.name for test in tests] == ["unit", "cli", "version", "in-place"], "none that needs root"
+    assert tests[1].call.startswith("run cli yes no ")
+    assert tests[1].command == "chmod +x ./debian/tests/cli; exec ./debian/tests/cli"
+    assert tests[2].call == "run version no yes 'foo --version'"
+    assert tests[3].command.endswith("exec ./t/in-place")
+    made = made_packages(
+        "Source: foo\n\nPackage: foo\nDepends: a,\n b\n\nPackage: foo-udeb\n\nPackage: libfoo1\n"
+    )
+    assert made == ["foo", "libfoo1"]
+    assert needed(tests, made) == "foo, libfoo1, bar (>= 1.2) [amd64], baz"
+    assert not read_tests("Tests: a\nRestrictions: isolation-machine\n")
+
+
+def test_a_test_passes_that_ends_well_and_writes_no_errors(tmp_path: Path) -> None:
+    cases = {
+        "good": ("true", ""),
+        "bad": ("exit 3", ""),
+        "loud": ("echo x >&2", ""),
+        "loud-but-good": ("echo x >&2", "allow-stderr"),
+        "skipped": ("exit 77", "skippable"),
+        "not-skippable": ("exit 77", ""),
+    }
+    calls = "\n".join(
+        InstalledTest(name, command, (), frozenset([word])).call for name, (command, word) in cases.items()
+    )
+    script = RUN.format(deadline=20, calls=calls).replace("/build/source", str(tmp_path))
+    done = subprocess.run(["/bin/sh", "-euc", script], capture_output=True, check=False, timeout=60)
+    assert done.returncode == 1
+    found = TestRun.read(done.stdout, is_good=False)
+    names = ("good", "loud-but-good")
+    assert set(found.passed) == {f"ok 1 - debian/tests: {name}" for name in names}
+    assert b"skipped: skipped\n" in done.stdout
 
 
 def test_the_sealed_part_is_opened_for_one_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,20 +277,21 @@ def test_the_pages_show_what_differs_and_what_grows() -> None:
     sides = {
         name: FileSizes(*sizes)._asdict() for name, sizes in {"-Oz": (120,) * 4, "R1": (100,) * 4}.items()
     }
-    good = Witnessed("a", "train", "c", "net", units=3, tests=7, suite="passed")
+    good = Witnessed("a", "train", "c", "net", units=3, tests=7, suite="passed", kind="build")
     good_row = line(good) | {"sizes": sides | {"@oz": FileSizes(90, 95, 90, 91)._asdict()}}
     bad = line(
-        Witnessed("b", "train", "c++", "libs", units=1, tests=1, suite="passed", differences={"@oz": ["t"]})
-    )
+        replace(good, package="b", language="c++", domain="libs", kind="autopkgtest", units=1, tests=1)
+    ) | {"differences": {"@oz": ["t"]}}
     bad |= {"sizes": sides | {"@oz": FileSizes(101, 100, 100, 100)._asdict()}}
     rows = [good_row, bad, line(Witnessed("c", "train", "c", "net", problem="c: expected it to build"))]
     rows.append(line(Witnessed("d", "train", "c", "net", is_fetched=False)))
     text = page.witnesses(rows)
     assert "| all | 2 | 4 | 0 | 0 | 2 | 8 | 0 | 1 |" in text
     assert "1 more packages do not build with clang-22, or not in time. Of 1 more the mirror" in text
-    assert "| b | libs | passed | 1 | 0 | @oz: 1 |" in text
+    assert "| b | libs | autopkgtest | passed | 1 | 0 | @oz: 1 |" in text
     picture = page.plot(rows)
-    assert picture.index("<title>a, allocated: 0.900") < picture.index("<title>b, allocated: 1.010")
+    assert "<title>allocated, C</title>" in picture
+    assert "xz, all, median 0.955" in picture, "of 0.91 and 1"
     shown = page.sizes(rows)
     assert "`@oz` makes these larger: b." in shown
     assert "| a | net | 100 | 0.833 | 0.833 | 0.833 | 0.833 | 0.900 | 0.950 | 0.900 | 0.910 |" in shown

@@ -30,11 +30,14 @@ from passpilot.plugin.origin import warn_user
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus import arguments as cc1
 from passpilot.training.corpus.carried import Carried
-from passpilot.training.corpus.link_files import refusal
+from passpilot.training.corpus.link_files import link_folder, refusal
 
 DESCRIPTION: Final = "corpus_description.json"
 FACTS: Final = "passpilot.json"
 PROGRAMS: Final = "programs.json"
+INNER: Final = "corpus"
+"""The folder of a package's corpus in that of a package."""
+
 UNSPECIFIED: Final = "<UNSPECIFIED>"
 """What mlgo-utils writes as override where people must put the arguments in."""
 
@@ -190,12 +193,23 @@ class Corpus:
     def read(cls, folder: str | os.PathLike[str], root: str = "") -> Corpus:
         """Read a corpus, also one that mlgo-utils made. No module is read.
 
-        The links of its programs may read files of the corpus, and below `root` if it is not empty.
+        A folder that `passpilot corpus debian` has made is one corpus of all packages in it: names of modules
+        begin with ``PACKAGE/``, those of programs with ``PACKAGE:``. The links of its programs may read files
+        of the corpus, and below `root` if it is not empty.
 
         Raises:
             InputError: the folder is not a corpus, a file in it is wrong, or it is for another LLVM.
         """
-        path = Path(folder)
+        path, carried = Path(folder), Carried()
+        inner = [] if (path / DESCRIPTION).exists() else sorted(path.glob(f"*/{INNER}/{DESCRIPTION}"))
+        parts = {file.parents[1].name: cls._read(file.parent, root, carried) for file in inner}
+        found = _joined(path, parts) if parts else cls._read(path, root, carried)
+        if problem := carried.problem(f"corpus {path}"):
+            warn_user(problem)
+        return found
+
+    @classmethod
+    def _read(cls, path: Path, root: str, carried: Carried) -> Corpus:
         place = str(path / DESCRIPTION)
         if path.exists() and not (path / DESCRIPTION).exists():
             raise InputError(f"{path}: expected the folder of a corpus, got {_other(path)}")
@@ -206,14 +220,11 @@ class Corpus:
             raise InputError(f"{place}: {key}: expected arguments of clang -cc1, got {UNSPECIFIED}")
         for name in description.modules:
             check_name(path, name, f"{place}: modules")
-        carried = Carried()
         override = carried.compilation(override) if override else None
         units = {name: _unit(path, name, override, carried) for name in description.modules}
         facts = _read_facts(path / FACTS)
         _check_version(path, facts, units)
         programs = _read_programs(path / PROGRAMS, units, carried, root)
-        if problem := carried.problem(f"corpus {path}"):
-            warn_user(problem)
         return cls(path, units, programs, facts, override)
 
     def write(self) -> None:
@@ -240,6 +251,32 @@ class Corpus:
         if self.override is not None:
             description["global_command_override"] = list(self.override)
         _write_json(self.folder / DESCRIPTION, description)
+
+
+def _joined(folder: Path, parts: Mapping[str, Corpus]) -> Corpus:
+    """One corpus of those of packages, whose modules stay where they are."""
+    units: dict[str, CorpusUnit] = {}
+    programs: list[CorpusProgram] = []
+    origins: dict[str, UnitOrigin] = {}
+    duplicates: dict[str, str] = {}
+    for package, part in parts.items():
+        units |= {f"{package}/{name}": replace(u, name=f"{package}/{name}") for name, u in part.units.items()}
+        programs += (_of_package(package, part, program) for program in part.programs)
+        origins |= {f"{package}/{name}": origin for name, origin in part.facts.origins.items()}
+        duplicates |= {f"{package}/{a}": f"{package}/{b}" for a, b in part.facts.duplicates.items()}
+    names = [{part.facts.compiler for part in parts.values()}, {part.facts.target for part in parts.values()}]
+    compiler, target = (each.pop() if len(each) == 1 else "" for each in names)
+    return Corpus(folder, units, programs, CorpusFacts(compiler, target, origins, duplicates))
+
+
+def _of_package(package: str, part: Corpus, program: CorpusProgram) -> CorpusProgram:
+    return replace(
+        program,
+        name=f"{package}:{program.name}",
+        objects=tuple(f"{package}/{name}" for name in program.objects),
+        libraries=tuple(tuple(f"{package}/{name}" for name in group) for group in program.libraries),
+        directory="" if program.is_library else link_folder(program, str(part.folder)),
+    )
 
 
 def command_bytes(arguments: Sequence[str]) -> bytes:

@@ -11,10 +11,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from bench.sweeps.debian.autopkgtest import Autopkgtests
 from bench.sweeps.debian.tests import TestRun, differences, flaky, run_tests
 from passpilot.plugin.errors import Error
-from passpilot.training.corpus.debian.gather import CORPUS, RECORD, advised, record
+from passpilot.training.corpus.debian.gather import RECORD, advised, record
 from passpilot.training.corpus.debian.package import (
+    LENIENT,
     SOURCE,
     STOCK,
     Compiler,
@@ -22,17 +24,19 @@ from passpilot.training.corpus.debian.package import (
     DebianPackage,
     in_source,
 )
+from passpilot.training.corpus.layout import INNER
 from passpilot.training.file_sizes import FileSizes, file_sizes
 
 LEVEL: Final = "-Oz"
-R1: Final = (
-    LEVEL,
+FLAGS: Final = (
     "-ffunction-sections",
     "-fdata-sections",
     "-fuse-ld=lld",
     "-Wl,--gc-sections,--icf=safe",
     "-Qunused-arguments",
+    *LENIENT,
 )
+R1: Final = (LEVEL, *FLAGS)
 """The reference of docs/evaluation.md; all builds whose tests run have these words."""
 POINTS: Final = (
     *(f"--{point}=random:7" for point in ("inline", "evict", "priority")),
@@ -44,6 +48,11 @@ ADVISED: Final[Mapping[str, Compiler]] = {
     "@oz": advised("--policy=@oz", last=R1),
 }
 REFERENCE: Final = Compiler(STOCK.c, STOCK.cxx, R1)
+OTHERS: Final[Mapping[str, Compiler]] = {
+    **{level: Compiler(STOCK.c, STOCK.cxx, (level, *FLAGS)) for level in ("-Os", "-O2")},
+    "unwind=faults": advised("--unwind=faults", last=("-O2", *FLAGS)),
+}
+"""What else is measured, without tests; `unwind=faults` at -O2."""
 
 INSTALL: Final = in_source(
     "export DPKG_GENSYMBOLS_CHECK_LEVEL=0\nfakeroot debian/rules install-arch", "nocheck nostrip"
@@ -71,6 +80,8 @@ class Witnessed:
     broken: int = 0
     suite: str = "none"
     """With clang-22: passed, failed, or none."""
+    kind: str = ""
+    """Which tests those are: build for what debian/rules runs, autopkgtest for debian/tests."""
     tests: int = 0
     """How many tests passed with clang-22."""
     flaky: int = 0
@@ -79,6 +90,8 @@ class Witnessed:
     """By variant, what passes with clang-22 twice, and not with advice."""
     sizes: dict[str, dict[str, int]] = field(default_factory=dict)
     """The sum of all programs and libraries that every build installs, by build."""
+    files: int = 0
+    """How many programs and libraries those are."""
     problem: str = ""
     """Why something is missing."""
     is_ours: bool = False
@@ -115,9 +128,14 @@ def _linked(build: DebianBuild) -> Iterator[tuple[str, Path]]:
                     yield f"{name}/{path.relative_to(folder)}", path
 
 
+def in_all(builds: Mapping[str, Mapping[str, FileSizes]]) -> set[str]:
+    """The names of the files that all builds have."""
+    return set.intersection(*(set(files) for files in builds.values())) if builds else set()
+
+
 def summed(builds: Mapping[str, Mapping[str, FileSizes]]) -> dict[str, dict[str, int]]:
     """The sums of the files that all builds have."""
-    common = set.intersection(*(set(files) for files in builds.values())) if builds else set()
+    common = in_all(builds)
     if not common:
         return {}
     sums = {
@@ -141,7 +159,7 @@ def witness(package: DebianPackage, row: Witnessed) -> Witnessed:
     except Error as error:
         return replace(row, problem=str(error))
     finally:
-        package.remove_layers(CORPUS)
+        package.remove_layers(INNER)
 
 
 def _with_corpus(package: DebianPackage, row: Witnessed) -> Witnessed:
@@ -156,7 +174,7 @@ def _with_corpus(package: DebianPackage, row: Witnessed) -> Witnessed:
         site.unlink()
         shutil.rmtree(package.folder / RECORD, ignore_errors=True)
         plain = package.build(
-            "plain", Compiler(STOCK.c, STOCK.cxx, (LEVEL,))
+            "plain", Compiler(STOCK.c, STOCK.cxx, (*LENIENT, LEVEL))
         )  # raises if clang cannot, either
         shutil.rmtree(plain.layer)
         try:
@@ -179,16 +197,45 @@ def _with_tests(package: DebianPackage, row: Witnessed) -> Witnessed:
         build = package.build("stock", REFERENCE)
     except Error as error:
         return replace(row, problem=str(error))
+    files["R1"], suite = _stock(package, build)
+    shutil.rmtree(build.layer)
+    if suite:
+        good = suite.stock.is_good and suite.again.is_good
+        tests = min(suite.stock.count, suite.again.count)
+        row = replace(row, suite="passed" if good else "failed", kind=suite.kind, tests=tests)
+        row = replace(row, flaky=flaky(suite.stock, suite.again))
+    for name, compiler in ADVISED.items():
+        row = _advised(package, row, name, compiler, suite, files)
+    return replace(row, sizes=summed(files), files=len(in_all(files)))
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The tests of a package, which passed at least one with clang-22, twice."""
+
+    stock: TestRun
+    again: TestRun
+    installed: Autopkgtests | None = None
+    """Those of debian/tests; None for those of the build."""
+
+    @property
+    def kind(self) -> str:
+        return "autopkgtest" if self.installed else "build"
+
+
+def _stock(package: DebianPackage, build: DebianBuild) -> tuple[dict[str, FileSizes], Suite | None]:
+    """What the build with clang-22 installs, and the tests of the build, or else of debian/tests."""
     stock = run_tests(build)
     again = run_tests(build, "again") if stock and stock.count else None
-    files["R1"] = installed(build)
-    shutil.rmtree(build.layer)
-    if stock and again:
-        suite = "passed" if stock.is_good and again.is_good else "failed"
-        row = replace(row, suite=suite, tests=min(stock.count, again.count), flaky=flaky(stock, again))
-    for name, compiler in ADVISED.items():
-        row = _advised(package, row, name, compiler, (stock, again), files)
-    return replace(row, sizes=summed(files))
+    files = installed(build)
+    if stock and again and again.count:
+        return files, Suite(stock, again)
+    tests = Autopkgtests.prepared(package)
+    if not tests:
+        return files, None
+    stock = tests.run(build)
+    again = tests.run(build, "again") if stock.count else None
+    return files, Suite(stock, again, tests) if again and again.count else None
 
 
 def _advised(
@@ -196,11 +243,10 @@ def _advised(
     row: Witnessed,
     name: str,
     compiler: Compiler,
-    runs: tuple[TestRun | None, TestRun | None],
+    suite: Suite | None,
     files: dict[str, dict[str, FileSizes]],
 ) -> Witnessed:
-    stock, again = runs
-    if name == "random" and not again:
+    if name == "random" and not suite:
         return row  # nothing would run what it builds
     variant = name.removeprefix("@")
     try:
@@ -209,15 +255,37 @@ def _advised(
         return replace(
             row, problem=str(error), is_ours=True, differences={**row.differences, name: [str(error)]}
         )
-    if stock and again:
-        ours = run_tests(build)
-        assert ours, "the same rules run the same tests"
-        if found := differences(stock, again, ours):
-            row = replace(row, differences={**row.differences, name: found})
-    if name != "random":
+    ours = run_tests(build) if suite and not suite.installed else None
+    if name != "random" or (suite and suite.installed):
         files[name] = installed(build)
+    if suite:
+        ours = suite.installed.run(build) if suite.installed else ours
+        assert ours, "the same rules run the same tests"
+        if found := differences(suite.stock, suite.again, ours):
+            row = replace(row, differences={**row.differences, name: found})
+    if name == "random":
+        files.pop(name, None)
     shutil.rmtree(build.layer)
     return row
+
+
+def levels(package: DebianPackage) -> dict[str, dict[str, int]]:
+    """The sizes of what a package installs by its builds `OTHERS`, with the number of files as ``files``.
+
+    Raises:
+        Error: it cannot be fetched, built or installed.
+    """
+    package.remove_layers(INNER)
+    files: dict[str, dict[str, FileSizes]] = {}
+    try:
+        package.prepare()
+        for name, compiler in OTHERS.items():
+            build = package.build(name.strip("-").replace("=", "-"), compiler)
+            files[name] = installed(build)
+            shutil.rmtree(build.layer)
+    finally:
+        package.remove_layers(INNER)
+    return {name: {**sizes, "files": len(in_all(files))} for name, sizes in summed(files).items()}
 
 
 def line(row: Witnessed) -> dict[str, object]:

@@ -49,6 +49,8 @@ def test_a_compiler_stands_in(tmp_path: Path) -> None:
     done = subprocess.run([script, "-c", "x y.c"], check=True, capture_output=True)
     assert done.stdout == b"a b|-c|x y.c|-Oz|"
     assert compiler.script("g++").endswith('exec false "$@" -Oz\n')
+    done = subprocess.run([script, "-v"], check=True, capture_output=True)
+    assert done.stdout == b"a b|-v|", "nothing is linked by a question for the version"
 
 
 def test_a_system_shows_this_passpilot() -> None:

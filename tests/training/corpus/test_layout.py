@@ -264,3 +264,23 @@ def test_sections_are_asked_for_by_name(corpus: Corpus) -> None:
 def test_the_modules_of_a_program_come_once() -> None:
     program = replace(PROGRAM, objects=("b", "a", "b"), libraries=(("a", "c"), ("d", "c")))
     assert program.modules == ("b", "a", "c", "d")
+
+
+def test_a_folder_of_packages_is_one_corpus(corpus: Corpus, tmp_path: Path) -> None:
+    local = replace(PROGRAM, foreign=(), directory="/build/source")
+    for package in ("foo", "libbar"):
+        replace(corpus, folder=tmp_path / package / "corpus", programs=(local,)).write()
+    (tmp_path / "failed").mkdir()
+    whole = Corpus.read(tmp_path)
+    assert list(whole.units) == ["foo/src/a.c", "foo/b.c", "libbar/src/a.c", "libbar/b.c"]
+    assert whole.units["libbar/b.c"].read() == b"b.c", "modules stay where they are"
+    assert whole.units["foo/b.c"].name == "foo/b.c"
+    assert [program.name for program in whole.programs] == ["foo:p", "libbar:p"]
+    assert whole.programs[1].objects == ("libbar/src/a.c",)
+    assert whole.programs[1].libraries == (("libbar/b.c",),)
+    assert whole.programs[0].directory == str(tmp_path / "foo/corpus"), "the build's folder is not here"
+    assert whole.facts.origins["foo/b.c"].sha256 == "12ab"
+    assert whole.facts.duplicates == {"foo/c.c": "foo/b.c", "libbar/c.c": "libbar/b.c"}
+    assert whole.facts.compiler == corpus.facts.compiler
+    replace(whole, folder=tmp_path / "copy").write()
+    assert list(Corpus.read(tmp_path / "copy").units) == list(whole.units)

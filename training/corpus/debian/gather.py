@@ -16,14 +16,19 @@ from typing import Final
 from passpilot.plugin.errors import Error, InputError, UsageError
 from passpilot.plugin.files import read_regular, write_file
 from passpilot.runners.plurals import counted
-from passpilot.training.corpus.debian.package import NAME, STOCK, Compiler, DebianPackage
+from passpilot.training.corpus.debian.package import (
+    LENIENT,
+    NAME,
+    STOCK,
+    Compiler,
+    DebianPackage,
+)
 from passpilot.training.corpus.debian.system import DebianSystem
-from passpilot.training.corpus.layout import Corpus
+from passpilot.training.corpus.layout import INNER, Corpus
 from passpilot.training.corpus.verification import verify
 from passpilot.training.timing.commands import CommandPool
 
 RESULT: Final = "result.json"
-CORPUS: Final = "corpus"
 RECORD: Final = "record"
 PROGRAM: Final = os.path.join(sysconfig.get_path("scripts"), "passpilot")
 _RECORDING: Final = "/build/recording"
@@ -127,7 +132,7 @@ def _gathered(package: DebianPackage, level: str) -> GatheredPackage:
         is_ours = not late and _builds_with_clang(package)
         found = GatheredPackage(package.name, problem=str(error), is_late=late, is_ours=is_ours)
     finally:
-        package.remove_layers(CORPUS)
+        package.remove_layers(INNER)
     result = replace(found, seconds=round(time.monotonic() - start, 1), level=level)
     write_file(str(file), json.dumps(asdict(result)) + "\n")
     return result
@@ -144,13 +149,13 @@ def record(package: DebianPackage, level: str) -> GatheredPackage:
     Raises:
         Error: it does not build, or its corpus cannot be read.
     """
-    compiler = advised(f"--record={_RECORDING}", last=(level,) if level else ())
+    compiler = advised(f"--record={_RECORDING}", last=(*LENIENT, *([level] if level else [])))
     build = package.build(RECORD, compiler)
-    script = f"cd /build\n{PROGRAM} corpus extract --recording={_RECORDING} -o /build/{CORPUS}"
+    script = f"cd /build\n{PROGRAM} corpus extract --recording={_RECORDING} -o /build/{INNER}"
     done = build.step("extract", script)
     done.check(f"{package.name}: {package.log('record-extract')}: expected a corpus", package.deadline)
-    folder = package.folder / CORPUS
-    made = build.layer / "build" / CORPUS
+    folder = package.folder / INNER
+    made = build.layer / "build" / INNER
     if made.is_symlink():
         raise InputError(f"{package.name}: expected a corpus in {made}, got a symbolic link")
     shutil.copytree(made, folder, dirs_exist_ok=True, ignore=_not_plain)

@@ -60,13 +60,38 @@ class Compiler:
     last: Sequence[str] = ()
 
     def script(self, name: str) -> str:
-        """What a program of a compiler's name does."""
+        """What a program of a compiler's name does.
+
+        Words for the linker are not added to a mere `-v`, by which libtool asks for C++: it would link.
+        """
         words = self.cxx if name.endswith("++") else self.c
+        call = f"exec {shlex.join(words)}"
         last = "".join(" " + shlex.quote(word) for word in self.last)
-        return f'#!/bin/sh\nexec {shlex.join(words)} "$@"{last}\n'
+        return f'#!/bin/sh\n[ "$*" != -v ] || {call} -v\n{call} "$@"{last}\n'
 
 
-STOCK: Final = Compiler((f"clang-{MAJOR}",), (f"clang++-{MAJOR}",))
+LENIENT: Final = (
+    "-Wno-error",
+    *(
+        f"-Wno-error={name}"
+        for name in (
+            "implicit-function-declaration",
+            "implicit-int",
+            "int-conversion",
+            "incompatible-function-pointer-types",
+            "incompatible-pointer-types",
+            "return-type",
+            "return-mismatch",
+            "register",
+            "c++11-narrowing",
+            "reserved-user-defined-literal",
+            "format-security",
+        )
+    ),
+)
+"""Diagnostics that are errors for clang, or by a package's own `-Werror`, and warnings for Debian's gcc."""
+
+STOCK: Final = Compiler((f"clang-{MAJOR}",), (f"clang++-{MAJOR}",), LENIENT)
 
 
 @dataclass(frozen=True, slots=True)
