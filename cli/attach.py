@@ -92,7 +92,7 @@ def make_parser() -> Parser:
     """The parser of the arguments before the compiler's command line."""
     parser = Parser(
         "passpilot attach",
-        description="Run an unmodified opt, llc, clang or ld.lld, and answer the questions of its passes.",
+        description="Run an unmodified opt, llc, clang, flang, ld.lld or rustc, and answer its passes.",
         epilog="example:\n  passpilot attach --inline=python:policy.py:decide"
         f" -- opt-{MAJOR} -O2 in.bc -o out.bc\n"
         f"  passpilot attach --evict=random:7 --stats -- clang-{MAJOR} -O2 -c in.c -o out.o\n\n{RUNNERS}",

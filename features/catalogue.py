@@ -110,7 +110,9 @@ TOOLS: Final[Mapping[str, tuple[Function, ...]]] = {
     "opt": ("optimize",),
     "llc": ("emit",),
     "clang": ("optimize", "emit"),
+    "flang": ("optimize", "emit"),
     "ld.lld": ("optimize", "emit"),
+    "rustc": ("optimize", "emit"),
 }
 """The functions whose work each LLVM tool does."""
 

@@ -26,6 +26,7 @@ _LOOK_EVERY: Final = 1.0
 """The longest time in seconds between two checks of a silent compiler."""
 _TOOL: Final = re.compile(rf"(?:.+-)?({'|'.join(map(re.escape, TOOLS))})(?:\+\+)?(?:-[0-9.]+)?")
 _JOBS: Final = "--thinlto-jobs"
+_UNITS: Final = "codegen-units"
 
 
 def attach(command: Sequence[str], answers: Sequence[Answers], timeout: float) -> int:
@@ -36,7 +37,8 @@ def attach(command: Sequence[str], answers: Sequence[Answers], timeout: float) -
         Error: the compiler or a runner failed; the compiler has been ended.
     """
     with waking() as wake, ExitStack() as stack:
-        folder, channels = _channels(answers, timeout, wake, stack)
+        rust = tool_of(command[0]) == "rustc"
+        folder, channels = _channels(answers, timeout, wake, stack, rust)
         child = Child(asking_command(command, answers, folder))
         stack.callback(child.stop)  # runs before the channels close, or the compiler would hang
         for channel in channels:
@@ -45,7 +47,7 @@ def attach(command: Sequence[str], answers: Sequence[Answers], timeout: float) -
 
 
 def _channels(
-    answers: Sequence[Answers], timeout: float, wake: Wake, stack: ExitStack
+    answers: Sequence[Answers], timeout: float, wake: Wake, stack: ExitStack, rust: bool
 ) -> tuple[str, list[InteractiveChannel]]:
     """Make a private folder for the FIFOs, and the channels that answer there."""
     from passpilot.runners.attach.interactive import InteractiveChannel
@@ -54,6 +56,11 @@ def _channels(
     try:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passpilot-"))
         folder = os.path.realpath(folder)  # the form in /proc
+        if rust and len(folder.split()) > 1:
+            raise InputError(
+                f"attach: expected a folder without spaces, at which rustc splits options, got {folder!r}; "
+                "set TMPDIR"
+            )
         for answer in answers:
             channels.append(InteractiveChannel(f"{folder}/{answer.point.name}", answer, timeout, wake))
             stack.callback(channels[-1].stop)
@@ -108,11 +115,16 @@ def asking_command(command: Sequence[str], answers: Sequence[Answers], folder: s
         named = any(how.lifted.partition("=")[0] in argument for argument in arguments)
         flags += [how.lifted] * (bool(how.lifted) and not named)
         flags += [how.default] * channel.wants_default
-    if tool in ("clang", "ld.lld"):
+    if tool in ("clang", "flang", "ld.lld"):
         flags = [word for flag in flags for word in ("-mllvm", flag)]
     if tool == "ld.lld" and not any(_JOBS in argument for argument in arguments):
         flags.append(f"{_JOBS}=1")
-    first = arguments[:1] if arguments[:1] == ["-cc1"] else []
+    if tool == "rustc":
+        flags = [f"-Cllvm-args={flag}" for flag in flags]
+        if not any(_UNITS in argument for argument in arguments):
+            flags.append(f"-C{_UNITS}=1")
+    stays = arguments[:1] == ["-cc1"] or (tool == "rustc" and "".join(arguments[:1]).startswith("+"))
+    first = arguments[:1] if stays else []  # +nightly chooses a rustc of rustup's
     if tool == "clang" and not first:  # when clang only links, nothing reads them
         flags = ["--start-no-unused-arguments", *flags, "--end-no-unused-arguments"]
     return [command[0], *first, *flags, *arguments[len(first) :]]

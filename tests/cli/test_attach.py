@@ -266,7 +266,7 @@ def test_a_killed_passpilot_takes_the_compiler_with_it(tmp_path: Path) -> None:
         ("--inline=const:1 --colour -- opt-22", "attach: --colour: expected an option of passpilot attach"),
         ("--ra-order=const:0 -- llc-22", "--ra-order: expected a point of an unmodified compiler"),
         ("-- opt-22", "expected a runner, got none; add --inline"),
-        ("--inline=const:1 -- gcc -c", "expected one of opt, llc, clang, ld.lld, got 'gcc'"),
+        ("--inline=const:1 -- gcc -c", "expected one of opt, llc, clang, flang, ld.lld, rustc, got 'gcc'"),
         ("--evict=const:1 -- opt-22", "--evict: expected a point of opt-22, --inline"),
         ("--inline=const:1 -- llc-22", "--inline: expected a point of llc-22, --evict or --priority"),
         ("--evict=const:1 --on-error=default -- llc-22", "expected --inline alone, got --evict"),

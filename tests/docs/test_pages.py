@@ -40,6 +40,8 @@ FAST: Final = {
 """Pages that run in some seconds, and how many outputs they show."""
 SLOW: Final = {
     "bare-metal.md": 4,
+    "front-ends.md": 5,
+    "rust-firmware.md": 2,
     "recipes.md": 10,
     "smaller.md": 0,
     "own-optimizer.md": 1,
@@ -83,7 +85,17 @@ AFTER: Final = {
 """Pages that go on from the files of another one, which they name."""
 NOT_RUN: Final = {
     **dict.fromkeys(
-        (("rust.md", start) for start in ("sudo apt-get", "RUSTC_WRAPPER", "passpilot rustc", "rustc -C")),
+        (
+            ("rust.md", start)
+            for start in (
+                "sudo apt-get",
+                "RUSTC_WRAPPER",
+                "passpilot rustc",
+                "rustc -C",
+                "passpilot attach",
+                "printf",
+            )
+        ),
         "needs Debian's rustc; tests/cli/cc/test_rustc.py runs the same where it is installed",
     ),
     (
@@ -125,6 +137,14 @@ NOT_RUN: Final = {
     ): "installs packages; tests/newcomer/test_jobs.py runs it in a bare system",
     ("install.md", "sudo apt-get"): "installs packages; tests/newcomer/test_jobs.py runs it in a bare system",
     ("smaller.md", "sudo apt-get"): "installs packages; tests/newcomer/test_jobs.py runs it in a bare system",
+    **dict.fromkeys(
+        (
+            ("front-ends.md", "sudo apt-get"),
+            ("front-ends.md", "pip install"),
+            ("rust-firmware.md", "sudo apt-get"),
+        ),
+        "installs packages; tests/newcomer/test_jobs.py runs it in a bare system",
+    ),
     (
         "bare-metal.md",
         "sudo apt-get",
@@ -136,7 +156,12 @@ NEEDED: Final = {
     "bare-metal.md": (
         *("qemu-system-arm", "qemu-system-riscv32", "qemu-aarch64", "node", "aarch64-linux-gnu-ld"),
         *("/usr/lib/picolibc/arm-none-eabi", "/usr/lib/picolibc/riscv64-unknown-elf", "/usr/lib/wasm32-wasi"),
-    )
+    ),
+    "front-ends.md": ("flang-22", "ldc2", "python-zig", "/usr/lib/gcc/x86_64-linux-gnu/12/include/objc"),
+    "rust-firmware.md": (
+        *("/usr/bin/rustc", "/usr/bin/cargo", "qemu-system-arm"),
+        *("/usr/lib/rustlib/src/rust/library", "/usr/lib/picolibc/arm-none-eabi"),
+    ),
 }
 """Programs and folders of packages that `make build` does not install; a page is skipped without them."""
 ELSEWHERE: Final = {

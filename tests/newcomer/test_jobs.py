@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Four jobs in a bare Debian 12, from the wheels, by the pages alone: their commands, in their order."""
+"""Jobs in a bare Debian 12, from the wheels, by the pages alone: their commands, in their order."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ __all__ = ["files"]
 JOBS: Final = {
     "firmware, Lua and C++ with make, CMake and Meson": ("smaller.md",),
     "firmware with a C library, wasm and AArch64": ("bare-metal.md",),
+    "Fortran, Objective-C, Zig and D": ("front-ends.md",),
+    "firmware in Rust": ("rust-firmware.md",),
     "own feature from data to cc": ("from-mlgo.md", "training.md"),
     "pass and policy in MLIR, hosted and stock": ("tutorial-mlir.md",),
 }

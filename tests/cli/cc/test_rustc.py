@@ -65,6 +65,25 @@ def test_objects_with_advice(tmp_path: Path) -> None:
 
 
 @with_rustc
+def test_a_rustc_that_loads_nothing_is_asked(tmp_path: Path) -> None:
+    """As those of rustup, which have an LLVM of their own; `attach` needs no more of Debian's either."""
+    (tmp_path / "prog.rs").write_text(PROGRAM)
+    stock = [RUSTC, "-Copt-level=z", "-o", "stock", "prog.rs"]
+    subprocess.run(stock, cwd=tmp_path, timeout=GENEROUS, check=True)
+    for options in (["--inline=random:7"], ["--evict=random:7", "--priority=random:3"]):
+        command = [RUSTC, "-Copt-level=z", "-o", "asked", "prog.rs"]
+        done = passpilot("attach", *options, "--stats", "--", *command, cwd=tmp_path)
+        assert done.code == 0, done
+        assert "1 session" in done.err
+        assert " 0 decisions" not in done.err
+        printed = [
+            subprocess.run([tmp_path / name], capture_output=True, timeout=GENEROUS, check=True).stdout
+            for name in ("stock", "asked")
+        ]
+        assert printed[0] == printed[1]
+
+
+@with_rustc
 def test_a_search_of_a_module(tmp_path: Path) -> None:
     stock = rustc(tmp_path)
     flags = (

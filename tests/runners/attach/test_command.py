@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.plugin.errors import UsageError
+from passpilot.plugin.errors import InputError, UsageError
 from passpilot.runners.attach.answers import Answers
-from passpilot.runners.attach.run import asking_command, tool_of
+from passpilot.runners.attach.run import asking_command, attach, tool_of
 
 INLINE = ["-enable-ml-inliner=release", "-inliner-interactive-channel-base=/f/inline"]
 UNLIMITED = "-ml-advisor-size-increase-threshold=1e9"
@@ -25,6 +25,8 @@ EVICT = ["-regalloc-enable-advisor=release", "-regalloc-evict-interactive-channe
         ("clang++", "clang"),
         ("x86_64-linux-gnu-clang++-22", "clang"),
         ("dir.opt/ld.lld-22", "ld.lld"),
+        ("/home/user/.cargo/bin/rustc", "rustc"),
+        ("flang-22", "flang"),
     ],
 )
 def test_tools_by_their_names(program: str, tool: str) -> None:
@@ -33,7 +35,9 @@ def test_tools_by_their_names(program: str, tool: str) -> None:
 
 @pytest.mark.parametrize("program", ["gcc", "xopt", "opt22", "clang-format", "clang-x", "ldXlld", "opt/gcc"])
 def test_other_programs(program: str) -> None:
-    with pytest.raises(UsageError, match=r"attach: expected one of opt, llc, clang, ld\.lld, got "):
+    with pytest.raises(
+        UsageError, match=r"attach: expected one of opt, llc, clang, flang, ld\.lld, rustc, got "
+    ):
         tool_of(program)
 
 
@@ -86,3 +90,17 @@ def test_lld_compiles_on_one_thread_unless_told() -> None:
     assert asking("ld.lld", "a.o") == ["ld.lld", *words, "--thinlto-jobs=1", "a.o"]
     told = ["--thinlto-jobs=2", "a.o"]
     assert asking("ld.lld", *told) == ["ld.lld", *words, *told]
+
+
+def test_rustc_takes_options_of_llvm_one_by_one() -> None:
+    flags = [f"-Cllvm-args={flag}" for flag in (*INLINE, UNLIMITED)]
+    assert asking("rustc", "a.rs") == ["rustc", *flags, "-Ccodegen-units=1", "a.rs"]
+    assert asking("rustc", "-Ccodegen-units=4", "a.rs") == ["rustc", *flags, "-Ccodegen-units=4", "a.rs"]
+    assert asking("rustc", "+nightly", "a.rs")[:3] == ["rustc", "+nightly", flags[0]]
+
+
+def test_rustc_wants_a_folder_without_spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a b").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "a b"))
+    with pytest.raises(InputError, match="expected a folder without spaces, at which rustc splits options"):
+        attach(["rustc", "a.rs"], [Answers("inline", "const:1")], 10)
