@@ -3,21 +3,30 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, cast
 
+import numpy as np
 import pytest
 
 import passpilot
+from passpilot.cli.aot import main as aot
+from passpilot.features.point import find_point
+from passpilot.runners.base import allocate
+from passpilot.runners.spec import make_runner
+from tests.command import passpilot as passpilot_command
 from tests.command import run
 from tests.training.evaluation.small import corpus
 
 EVOLVE: Final = Path(__file__).parents[2] / "examples/evolve"
 Score = dict[str, float | str]
+KINDS: Final = (("aot", ".so"), ("python", ":decide"))
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +82,38 @@ def test_evolution_without_a_network(small: Path, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert done.out.startswith(b"begin: {'combined_score': ")
     assert "def decide(obs):" in (tmp_path / "best.py").read_text()
+
+
+def test_expressions_evolve_to_a_short_function(small: Path, tmp_path: Path) -> None:
+    names = (f"EVOLVE_CORPUS={small}", "EVOLVE_HELD_OUT=shout")
+    done = run("env", *names, sys.executable, EVOLVE / "expressions.py", "best.py", "1", "4", cwd=tmp_path)
+    assert done.code == 0, done.err
+    last = done.out.decode().splitlines()[-1]
+    assert re.fullmatch(r"trained -?[\d.]+, validated -?[\d.]+, \d+ tried", last)
+    text = (tmp_path / "best.py").read_text()
+    assert text.startswith("def decide(obs):\n")
+    assert len(text.splitlines()) < 20
+    assert passpilot_command("aot", "best.py:decide", "-o", "best.so", cwd=tmp_path).code == 0
+
+
+def test_random_expressions_are_python_of_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever comes out compiles, and answers as Python does."""
+    monkeypatch.syspath_prepend(str(EVOLVE))
+    module = importlib.import_module("expressions")
+    module.random.seed(3)
+    names = module.grammar()
+    runners = []
+    for number in range(6):
+        tree = module.gp.PrimitiveTree(module.gp.genFull(names, 2, 4))
+        file = tmp_path / f"h{number}.py"
+        file.write_text(module.text_of(tree))
+        assert aot([f"{file}:decide", "-o", f"{file}.so"]) == 0
+        runners.append([make_runner(f"{kind}:{file}{end}", find_point("inline")) for kind, end in KINDS])
+    values = np.random.default_rng(1)
+    for pair in runners:
+        compiled, python = map(allocate, pair)
+        for _ in range(30):
+            for name, tensor in compiled.tensors.items():
+                tensor[...] = values.integers(-50, 50)
+                python.tensors[name][...] = tensor
+            assert compiled.evaluate() == python.evaluate()
