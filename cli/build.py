@@ -12,7 +12,6 @@ from passpilot.cli.cc.options import Options, option_rows
 from passpilot.cli.outputs import prepare
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.origin import warn_user
-from passpilot.runners.policy.bundle import find_bundle
 from passpilot.training.corpus.recorded.child import ended_by_signals, run_clang
 from passpilot.training.tuning.build import (
     build_environment,
@@ -54,8 +53,7 @@ def main(argv: Sequence[str]) -> int:
         raise UsageError(f"build: expected options without line breaks, got {wrong!r}")
     if (size := sum(len(os.fsencode(word)) + 1 for word in words)) > MOST_BYTES:
         raise UsageError(f"build: expected options of at most {MOST_BYTES:,} bytes, got {size:,}")
-    if policy := options.value("policy").partition("?")[0]:
-        find_bundle(policy)
+    options.check_readers(loads=False)
     if not words:
         warn_user("build: expected an option such as --policy=@oz, got none; this is the build as it is")
     recording = os.path.abspath(options.value("record")) if options.value("record") else ""

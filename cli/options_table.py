@@ -32,6 +32,9 @@ replay:LOG, decisions:FILE, random:SEED, const:VALUE, default; or @NAME, the mod
 FILES: Final = ("onnx", "aot", "replay", "python")
 """Runner schemes whose target is a file."""
 
+SCHEMES: Final = (*FILES, "const", "decisions", "default", "grpc", "pipe", "random")
+"""All schemes that are built in; runners/spec.py has their modules."""
+
 
 class OptionRow(Row):
     """An option that one or more doors take."""

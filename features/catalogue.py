@@ -119,6 +119,9 @@ TOOLS: Final[Mapping[str, tuple[Function, ...]]] = {
 COMMON: Final = ("on_error", "timeout")
 """The keywords that all advisors take."""
 
+CHANGING: Final = ("advise", "at", "best-of", "decisions", "policy", "unwind")
+"""Options of `passpilot cc` that change the code, beside the runners of LLVM's points."""
+
 HOOKED: Final[Mapping[str, HookedPoint]] = {
     row.name: row
     for row in (

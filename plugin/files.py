@@ -300,6 +300,28 @@ def make_folder(path: str) -> None:
         raise InputError(f"{path}: expected a folder, got: {error.strerror}") from error
 
 
+def check_new(who: str, path: str, *, folder: bool = False) -> None:
+    """Check that a file, or a folder with all above it, can be made before the work for it begins.
+
+    Raises:
+        InputError: it cannot be; the text begins with `who`.
+    """
+    wanted = "a folder" if folder else "a file"
+    if os.path.isdir(path) != folder and os.path.lexists(path):
+        got = "a file" if folder else "a folder"
+        raise InputError(f"{who}: expected {wanted} to write, got {path}, {got}; name another one")
+    above = os.path.abspath(path) if folder else os.path.dirname(os.path.abspath(path))
+    while folder and not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if not os.path.isdir(above):
+        hint = "name another one" if os.path.lexists(above) else f"make it by `mkdir -p {above}`"
+        raise InputError(f"{who}: expected {wanted} in a folder, got {path}: {above} is none; {hint}")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(
+            f"{who}: expected to write {path}, got: nobody may write in {above}; name another one"
+        )
+
+
 def check_output(path: str) -> None:
     """Check the links of a path at which LLVM itself will write.
 

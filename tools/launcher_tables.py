@@ -38,17 +38,19 @@ def text(major: str) -> str:
     package = ModuleType("passpilot")
     package.__path__ = [str(Path(__file__).parents[1])]
     sys.modules["passpilot"] = package
+    from passpilot.cli.cc import build_process, variables
     from passpilot.cli.cc import clang_arguments as clang
-    from passpilot.cli.options_table import FILES, options_of
+    from passpilot.cli.options_table import FILES, SCHEMES, options_of
     from passpilot.features.catalogue import HOOKED
 
+    policies = Path(__file__).parents[1] / "policies"
     rows = []
     flags = ["help"]
-    variables = []
+    flag_variables = []
     for option in options_of("cc"):
         if option.kind == "flag":
             flags.append(option.name)
-            variables += [option.variable] if option.name == "stats" else []
+            flag_variables += [option.variable] if option.name == "stats" else []
             continue
         kind = (
             "runner"
@@ -63,14 +65,19 @@ def text(major: str) -> str:
         rows.append(f'  {{"{option.name}", "{option.variable}", {fields}}},')
     tables: dict[str, Iterable[str]] = {
         "kFlags": flags,
-        "kFlagVariables": variables,
+        "kFlagVariables": flag_variables,
         "kWithValue": sorted(clang.WITH_VALUE),
         "kNoCode": sorted(clang.NO_CODE),
         "kNoLink": sorted(clang.NO_LINK),
         "kForParts": clang.FOR_PARTS,
-        "kLinked": clang.LINKED,
+        "kCompiled": clang.COMPILED,
         "kCompilers": clang.COMPILERS,
         "kFiles": FILES,
+        "kSchemes": SCHEMES,
+        "kPolicies": sorted(folder.parent.name for folder in policies.glob("*/policy.toml")),
+        "kVariables": sorted((*variables.KNOWN, *(variables.PREFIX + name for name in variables.OTHERS))),
+        "kBuildTools": build_process.TOOLS,
+        "kShells": build_process.SHELLS,
     }
     lists = [
         f"inline constexpr const char *{name}[] = {{{', '.join(map(json.dumps, words))}}};"

@@ -40,8 +40,12 @@ WITH_VALUE: Final = frozenset((
 HEADERS: Final = (".h", ".hh", ".hpp", ".hxx", ".H")
 """The ends of names of headers, which clang precompiles without asking anything."""
 
-LINKED: Final = (".o", ".lo", ".obj", ".a", ".so")
-"""The ends of names of files that clang only links."""
+COMPILED: Final = (
+    ".c", ".i", ".C", ".cc", ".CC", ".cp", ".cpp", ".CPP", ".cxx", ".CXX", ".c++", ".C++", ".ii",
+    ".cppm", ".ixx", ".m", ".mi", ".mm", ".mii", ".M", ".cl", ".clcpp", ".cu", ".cui", ".hip", ".hlsl",
+    ".ll", ".bc",
+)  # fmt: skip
+"""The ends of names of files that clang compiles; it assembles or links others."""
 
 COMPILERS: Final = ("clang", "clang++", "cc", "c++", "gcc", "g++")
 """The ends of compilers' names, without their versions."""
@@ -61,7 +65,7 @@ class Command:
         self.has_level = self.for_wasm = False
         self._stops_before_link = self._no_code = self._unknown_level = self._makes_object = False
         self._prints_commands = False
-        self._has_input = self._has_source = self._has_uncompiled = False
+        self._has_input = self._has_source = self._compiles = False
         self._language = ""
         rest = iter(arguments)
         for argument in rest:
@@ -69,7 +73,7 @@ class Command:
             if argument == "--":
                 self._has_input |= next(rest, None) is not None
                 self._has_source |= self._has_input
-                self._has_uncompiled |= self._has_input
+                self._compiles |= self._has_input
                 return
             if argument in WITH_VALUE:
                 value = next(rest, "")
@@ -81,7 +85,8 @@ class Command:
             self._has_input = True
             known = self._language not in ("", "none")
             self._has_source |= not (self._language if known else argument).endswith(("-header", *HEADERS))
-            self._has_uncompiled |= known or not argument.endswith(LINKED)
+            assembled = self._language.startswith("assembler")
+            self._compiles |= not assembled if known else argument.endswith(COMPILED)
         self._no_code |= argument in NO_CODE or argument.startswith(("-print-", "--print-"))
         self._stops_before_link |= argument in NO_LINK
         self._prints_commands |= argument == "-###"
@@ -109,8 +114,8 @@ class Command:
 
     @property
     def compiles(self) -> bool:
-        """Whether clang compiles, and does not only link."""
-        return self.generates_code and self._has_uncompiled
+        """Whether clang compiles, and does not only assemble or link."""
+        return self.generates_code and self._compiles and not self._prints_commands
 
     @property
     def links(self) -> bool:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Says once in a build that a policy or a decision file meets another optimization level than its own.
+"""Says once in a build that advice meets another optimization level than its own, or none.
 
-Every compilation is a process of its own, so a file in the user's cache notes what was said, for `PAUSE`
-seconds after the last compilation of the session. The launcher in C++ looks at the same file.
+Every compilation is a process of its own, so a file in the user's cache notes what was said in a build. The
+launcher in C++ looks at the same file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import os
 import sys
 import time
 
+from passpilot.cli.cc.build_process import build_here
 from passpilot.cli.cc.clang_arguments import Command
+from passpilot.features.catalogue import HOOKED
 
 TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
     from passpilot.cli.cc.options import Options
 
 PAUSE: Final = 600.0
-"""Seconds without a compilation, after which it is said again."""
+"""Seconds without a compilation, after which it is said again: the tool that builds may run for days."""
+
+KEPT: Final = 86400.0
+"""Seconds for which a note is kept."""
 
 FOR_SIZE: Final = ("s", "z")
 
@@ -30,25 +35,39 @@ PROBES: Final = ("conftest", "CMakeScratch", "CMakeTmp", "CompilerId", "meson-pr
 
 
 def note_level(name: str, options: Options, command: Command, arguments: Sequence[str]) -> None:
-    """Say what another level does to the policy or the decision file, if nobody has said it in this build."""
-    given = next((option for option in ("policy", "decisions") if options.value(option)), "")
-    level = command.level or "1"
+    """Say what another level does to the advice, if nobody has said it in this build."""
+    given, level = _advice(options, command), command.level or "1"
     if not given or not command.compiles or level in FOR_SIZE:
         return
     if any(probe in word for probe in PROBES for word in (os.getcwd(), *arguments)) or "-" in arguments:
         return
+    if not any(os.path.exists(word) for word in arguments if not word.startswith("-")):
+        return  # clang says what is missing
     if given == "policy":
         _level_of(options.value(given))  # it may not exist
-    value, got = options.value(given), f"-O{command.level}" if command.has_level else "no -O"
-    what = f"passpilot: warning: {name}: --{given}={value}:"
+    got = f"-O{command.level}" if command.has_level else "no -O"
     if command.is_unoptimized:
-        text = f"{what} expected a level such as -Oz, got {got}; nothing changes where nothing is optimized"
-    elif given == "policy" and not command.is_unknown and _level_of(value) in FOR_SIZE:
-        text = f"{what} it is made for -Oz, got {got}; code is now made small, and may be slower"
+        text = f"expected a level such as -Oz, got {got}; nothing changes where nothing is optimized"
+    elif given == "policy" and not command.is_unknown and _level_of(options.value(given)) in FOR_SIZE:
+        text = f"it is made for -Oz, got {got}; code is now made small, and may be slower"
     else:
         text = ""
-    if not _was_said(f"{os.getsid(0)}-{options.policy.partition('?')[0].strip('@')}-O{level}") and text:
-        print(f"{text} (said once in a build)", file=sys.stderr)
+    build = build_here()
+    if build and _was_said(f"{build}-{options.policy.partition('?')[0].strip('@')}-O{level}"):
+        return
+    if text:
+        from passpilot.plugin.failures import for_terminal
+
+        once = " (said once in a build)" * bool(build)
+        who = f"passpilot: warning: {name}: {options.spelled(given)}"
+        print(for_terminal(f"{who}: {text}{once}"), file=sys.stderr)
+
+
+def _advice(options: Options, command: Command) -> str:
+    """The name of an option whose advice may depend on the level; empty if there is none."""
+    runners = HOOKED if command.is_unoptimized and not options.stats else ()
+    advised = (point for point in runners if options.value(point) not in ("", "default"))
+    return next((name for name in ("policy", "decisions", *advised) if options.value(name)), "")
 
 
 def _level_of(policy: str) -> str:
@@ -60,15 +79,21 @@ def _level_of(policy: str) -> str:
 def _was_said(key: str) -> bool:
     """Whether the note is there, and not old; then it is new."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    path = os.path.join(cache, "passpilot", "said", key.replace("/", "_")[-200:])
+    folder = os.path.join(cache, "passpilot", "said")
+    path = os.path.join(folder, key.replace("/", "_")[-200:])
+    now = time.time()
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
         try:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
-            was_said = time.time() - os.stat(path).st_mtime < PAUSE
+            was_said = now - os.stat(path).st_mtime < PAUSE
             os.utime(path)
             return was_said
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if now - entry.stat(follow_symlinks=False).st_mtime > KEPT:
+                    os.unlink(entry.path)
     except OSError:
         pass
     return False

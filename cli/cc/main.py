@@ -58,6 +58,7 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
     arguments, whole = _expanded(arguments)
     command = Command(whole)
     added = _added(name, options, command, compiler)
+    options.check_readers(loads=bool(added))
     if "-Xlinker" in added:
         _refuse_other_compilers(name, whole)
     note_level(name, options, command, whole)
@@ -78,7 +79,7 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
         if folder := options.value("record"):
             from passpilot.cli.cc.record import RecordedRun, run_recorded
 
-            run = RecordedRun(name, compiler, [clang, *arguments], added, environment)
+            run = RecordedRun(name, compiler, [clang, *arguments], added, environment, options.advice())
             return run_recorded(folder, run, command)
         return become(compiler, [clang, *added, *arguments], environment)
     except OSError as error:

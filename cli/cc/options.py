@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 
 from passpilot.cli.cc.clang_arguments import WITH_VALUE
-from passpilot.cli.options_table import FILES, RUNNERS, OptionRow, options_of
-from passpilot.features.catalogue import HOOKED
+from passpilot.cli.cc.variables import refuse_misspelt
+from passpilot.cli.options_table import FILES, RUNNERS, SCHEMES, OptionRow, options_of
+from passpilot.features.catalogue import CHANGING, HOOKED
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.numbers import finite_number, whole_number
 
@@ -135,6 +136,7 @@ class Options:
             self._where[name] = where
 
     def _take_environment(self) -> None:
+        refuse_misspelt(self._command, self._variables)
         for name, option in OPTIONS.items():
             text = self._variables.get(option.variable, "")
             for value in text.split(";") if option.several else [text]:
@@ -225,6 +227,57 @@ class Options:
     def value(self, name: str) -> str:
         """The last value of an option; empty if there is none."""
         return self._given.get(name, [""])[-1]
+
+    def spelled(self, name: str) -> str:
+        """An option as the user has given it, such as ``--policy=@oz``."""
+        return f"{self._where[name]}={self.value(name)}"
+
+    def advice(self) -> list[str]:
+        """The options that change the code, as the user has given them."""
+        return [
+            self.spelled(name) for name in (*HOOKED, *CHANGING) if self.value(name) not in ("", "default")
+        ]
+
+    def check_readers(self, *, loads: bool) -> None:
+        """Refuse a log that nobody would write; and unless clang `loads` the plugin, names that nobody has.
+
+        Raises:
+            UsageError: no option names an advisor.
+            RunnerSpecError: nobody has the name of a policy or a scheme.
+        """
+        self.check_log()
+        if not loads:
+            self._check_names()
+
+    def check_log(self) -> None:
+        """Refuse a log that nobody would write.
+
+        Raises:
+            UsageError: no option names an advisor.
+        """
+        if "log" not in self._given or self.points() or self.value("decisions"):
+            return
+        from passpilot.runners.policy.bundle import find_bundle
+
+        if not self.policy or not find_bundle(self.policy).points:
+            where = self._where["log"]
+            raise UsageError(
+                f"{self._command}: {where} has no effect without an advisor; add --inline=RUNNER"
+            )
+
+    def _check_names(self) -> None:
+        if self.policy.startswith("@"):
+            from passpilot.runners.policy.bundle import find_bundle
+
+            find_bundle(self.policy)
+        runners = [self.value(point) for point in HOOKED if point in self._given]
+        runners += [text.partition("=")[2] for text in self._given.get("advise", [])]
+        if others := [text for text in runners if text.partition("?")[0].partition(":")[0] not in SCHEMES]:
+            from passpilot.runners.spec import check_runner_spec
+
+            for text in others:
+                if "load" not in self._given:  # the file may register the scheme
+                    check_runner_spec(text)
 
     @property
     def best_of(self) -> int:

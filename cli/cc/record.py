@@ -19,13 +19,17 @@ from passpilot.training.corpus.recorded.recorder import BuildCommand, record_com
 
 
 class RecordedRun(NamedTuple):
-    """A command of clang that is to be recorded: clang's name and arguments, and the arguments for advice."""
+    """A command of clang that is to be recorded."""
 
     driver: str
     compiler: str
     words: Sequence[str]
+    """Clang's name and arguments."""
     added: Sequence[str]
+    """The arguments that load the plugin."""
     environment: Mapping[str, str]
+    advice: Sequence[str] = ()
+    """passpilot's options that change the code."""
 
 
 def run_recorded(folder: str, run: RecordedRun, command: Command) -> int:
@@ -54,7 +58,7 @@ def _run_recorded(folder: str, run: RecordedRun, command: Command) -> int:
     if code or not (command.makes_machine_code or is_linker):
         return code
     front_end = FrontEnd(run.compiler, os.getcwd(), run.environment)
-    built = BuildCommand(run.driver, run.words, command.links or is_linker, WITH_VALUE)
+    built = BuildCommand(run.driver, run.words, command.links or is_linker, WITH_VALUE, run.advice)
     try:
         record_command(folder, front_end, built)
     except Error as error:

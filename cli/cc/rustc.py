@@ -58,6 +58,7 @@ def main(argv: Sequence[str]) -> int:
     for name in OF_CC:
         if options.value(name):
             raise UsageError(f"rustc: expected an option that rustc can have, got --{name}")
+    options.check_log()
     path = rustc if "/" in rustc else find_program(rustc)
     if not path:
         raise InputError("rustc: no rustc is on the PATH; sudo apt-get install rustc-web cargo-web")

@@ -109,6 +109,20 @@ SLIPS: Final = {
         "llc: --report: expected F.json, got the option -filetype=obj; "
         "write --report=-filetype=obj if it is the value",
     ),
+    "cc -O2 -c source.c --log=x": (2, "cc: --log has no effect without an advisor; add --inline=RUNNER"),
+    "cc -c source.c --log=x": (2, "cc: --log has no effect without an advisor; add --inline=RUNNER"),
+    "cc --policy=@oz -c source.c --log=x": (2, "cc: --log has no effect without an advisor"),
+    "build --log=x -- true": (2, "build: --log has no effect without an advisor; add --inline=RUNNER"),
+    "rustc --log=x source.rs": (2, "rustc: --log has no effect without an advisor; add --inline=RUNNER"),
+    "opt in.ll -O2 --log=x": (2, "opt: --log has no effect without an advisor; add --inline=RUNNER"),
+    "llc in.ll --log=x": (2, "llc: --log has no effect without an advisor; add --evict=RUNNER"),
+    "mlir-opt in.mlir --log=x": (2, "mlir-opt: --log has no effect without an advisor"),
+    "log diff old.log tuned": (
+        1,
+        "log diff: expected two logs, which are files, got tuned, a folder; it has no file *.log",
+    ),
+    "opt in.ll -O2 --inline=cnst:0": (1, "replay, or @NAME, a policy; others come from --load files"),
+    "tune source.c": (2, "got source.c, no module; put the command that builds the program behind --"),
     "opt in.ll -o -S": (2, "opt: -o: expected OUT, got the option -S; write -o=-S if it is the value"),
     "opt in.ll --log --stats": (2, "opt: --log: expected FILE|FOLDER/, got the option --stats; "),
     "attach --inline --stats -- opt-22": (2, "attach: --inline: expected RUNNER, got the option --stats; "),
@@ -138,6 +152,28 @@ def test_a_slip(command: str, tmp_path: Path) -> None:
     (tmp_path / "slip/policy.toml").write_text("discription = 'small'\n")
     code, told = SLIPS[command]
     assert told in refused(*command.split(), cwd=tmp_path, code=code)
+
+
+@pytest.mark.parametrize("command", ["cc", "build"])
+def test_variables(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "source.c").write_text("int x;\n")
+    words = ("cc", "-c", "source.c") if command == "cc" else ("build", "--policy=@oz", "--", "true")
+    monkeypatch.setenv("PASSPILOT_LOG", "logs")
+    if command == "cc":
+        told = refused(*words, cwd=tmp_path, code=2)
+        assert "cc: PASSPILOT_LOG has no effect without an advisor; add --inline=RUNNER" in told
+    monkeypatch.delenv("PASSPILOT_LOG")
+    for name, meant in {"INLIN": "INLINE", "POLCY": "POLICY", "DECISION": "DECISIONS"}.items():
+        with monkeypatch.context() as patch:
+            patch.setenv(f"PASSPILOT_{name}", "const:0")
+            told = refused(*words, cwd=tmp_path, code=2)
+            assert (
+                f"{command}: variable PASSPILOT_{name}: expected the name of an option, got another" in told
+            )
+            assert f"; did you mean 'PASSPILOT_{meant}'?" in told
+    for name in ("CACHE", "UNIT", "OTHER", "STATS"):
+        monkeypatch.setenv(f"PASSPILOT_{name}", "0")
+    assert passpilot("cc", "-c", "source.c", cwd=tmp_path).err == ""
 
 
 def test_a_misspelt_pass_of_mlir(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "clang_command.h"
 
+#include "build_process.h"
 #include "launcher_tables.h"
 
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <map>
 #include <string_view>
@@ -109,6 +111,9 @@ public:
       if (text && *text && !given_.count(row.name))
         given_[row.name] = text;
     }
+    for (char **variable = environ; *variable; ++variable)
+      only(!isMisspelt(
+          string_view(*variable).substr(0, std::strcspn(*variable, "="))));
     for (const char *variable : kFlagVariables) {
       const char *text = std::getenv(variable);
       only(!text || !*text || string_view(text) == "0");
@@ -135,22 +140,40 @@ public:
     return !unoptimized && (advised || (points && given_.count("log")));
   }
 
-  /// Python says once that a policy or a decision file meets another level than
-  /// one of size; in the rest of a build, the note of it is new.
-  void checkLevel(string_view level) const {
+  /// Leaves wrong names to Python, and a log that nobody would write, where no
+  /// plugin sees them.
+  void checkNames() const {
+    bool named = given_.count("policy") || given_.count("decisions");
+    for (const OptionRow &row : kOptions)
+      if (auto found = given_.find(row.name); found != given_.end()) {
+        string_view name = string_view(found->second);
+        name = name.substr(0, name.find_first_of(":?"));
+        named |= row.kind == Kind::runner;
+        if (row.kind == Kind::policy)
+          only(name[0] != '@' || holds(kPolicies, name.substr(1)));
+        if (row.kind == Kind::runner)
+          only(holds(kSchemes, name));
+      }
+    only(!given_.count("log") || (named && !given_.count("policy")));
+  }
+
+  /// Python says once in a build that advice meets another level than its own,
+  /// or none; in the rest of the build, the note of it is new.
+  void checkLevel(const string &level, bool isUnoptimized) const {
     auto policy = given_.find("policy");
-    const bool isDecided = level == "0" && given_.count("decisions");
-    if ((policy == given_.end() && !isDecided) || level == "s" || level == "z")
+    if (level == "s" || level == "z" ||
+        (policy == given_.end() && !(isUnoptimized && isAdvised())))
       return;
     const char *cache = std::getenv("XDG_CACHE_HOME"),
                *home = std::getenv("HOME");
     only((cache && *cache) || home);
     string path = cache && *cache ? cache : string(home) + "/.cache";
     string name = policy == given_.end() ? "" : policy->second;
-    only(name.find('/') == string::npos);
-    path += "/passpilot/said/" + std::to_string(getsid(0)) + "-" +
+    string build = buildHere();
+    only(!build.empty() && name.find('/') == string::npos);
+    path += "/passpilot/said/" + build + "-" +
             name.substr(startsWith(name, "@")) + "-O" +
-            string(level.empty() ? "1" : level);
+            (level.empty() ? "1" : level);
     struct stat status;
     constexpr time_t kPause = 600; // PAUSE of cli/cc/level_note.py
     only(stat(path.c_str(), &status) == 0 &&
@@ -167,6 +190,24 @@ public:
   std::vector<string> rest;
 
 private:
+  /// Whether a decision file or a runner decides.
+  bool isAdvised() const {
+    return std::any_of(
+        std::begin(kOptions), std::end(kOptions), [&](const OptionRow &row) {
+          auto found = given_.find(row.name);
+          return found != given_.end() && found->second != "default" &&
+                 (row.kind == Kind::runner || found->first == "decisions");
+        });
+  }
+
+  /// Whether a variable has nearly the name of an option.
+  static bool isMisspelt(string_view variable) {
+    return startsWith(variable, "PASSPILOT_") && !holds(kVariables, variable) &&
+           std::any_of(
+               std::begin(kVariables), std::end(kVariables),
+               [&](string_view known) { return isNearly(variable, known); });
+  }
+
   bool isOurs(const string &argument) {
     string_view option = string_view(argument).substr(2);
     size_t equals = option.find('=');
@@ -251,7 +292,7 @@ struct Work {
       string_view argument = arguments[i];
       const bool isInput = !startsWith(argument, "-") || argument == "-";
       input |= isInput;
-      compiles |= isInput && (named || !isLinked(argument));
+      compiles |= isInput && (named || isCompiled(argument));
       only(!isInput || (argument.find(".h") == string_view::npos &&
                         argument.find(".H") == string_view::npos));
       noCode |= holds(kNoCode, argument) || startsWith(argument, "-print-") ||
@@ -290,8 +331,8 @@ struct Work {
   string_view level = "0";
 
 private:
-  static bool isLinked(string_view input) {
-    return std::any_of(std::begin(kLinked), std::end(kLinked),
+  static bool isCompiled(string_view input) {
+    return std::any_of(std::begin(kCompiled), std::end(kCompiled),
                        [&](string_view end) {
                          return input.size() >= end.size() &&
                                 input.substr(input.size() - end.size()) == end;
@@ -346,9 +387,11 @@ void becomeClang(bool cxx, const std::vector<string> &given,
   }
   Work work(arguments);
   if (work.generatesCode && work.compiles)
-    options.checkLevel(work.level);
+    options.checkLevel(string(work.level), work.isUnoptimized);
   std::vector<string> words = {clang};
-  if (work.generatesCode && options.asks(work.isUnoptimized)) {
+  if (!work.generatesCode || !options.asks(work.isUnoptimized)) {
+    options.checkNames();
+  } else {
     only(!work.links);
     setenv("PASSPILOT_UNIT", unit(arguments).c_str(), 1);
     words.insert(words.end(),

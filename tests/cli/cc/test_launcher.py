@@ -34,13 +34,13 @@ WORDS: Final = """
     --at=vectorizer-start=dce
     --decisions=policy.py --decisions=none
     --policy=@oz --policy=@oz-2 --policy=@Oz --policy=@ --policy=@oz?recipe=2 --policy=@oz?recipe=x
-    --policy=mine --policy=logs --policy=none --policy= --policy
+    --policy=mine --policy=logs --policy=none --policy= --policy --policy=@ozz --inline=cnst:0 a.s -E
 """
 VARIABLES: Final = """
     PASSPILOT_INLINE=const:1 PASSPILOT_INLINE=default PASSPILOT_EVICT=random:2 PASSPILOT_INLINE=
     PASSPILOT_LOG=logs PASSPILOT_LOG=a;b PASSPILOT_ON_ERROR=default PASSPILOT_ON_ERROR=no
     PASSPILOT_STATS=1 PASSPILOT_STATS=0 PASSPILOT_ADVISE= PASSPILOT_ADVISE=inline=const:0
-    PASSPILOT_LOAD=policy.py PASSPILOT_TIMEOUT=3 PASSPILOT_TRACEBACK=1
+    PASSPILOT_LOAD=policy.py PASSPILOT_TIMEOUT=3 PASSPILOT_TRACEBACK=1 PASSPILOT_INLIN=default PASSPILOT_X=1
     PASSPILOT_POLICY=@oz PASSPILOT_POLICY=mine PASSPILOT_POLICY=none
 """
 ADVICE: Final = ("--inline=random:7", "--inline=python:policy.py:decide", "--evict=const:0", "--log=logs")
@@ -137,7 +137,7 @@ def test_random_command_lines(here: Path, prefix: Path, monkeypatch: pytest.Monk
             arguments = (chosen.choice(("cc", "c++")), *words)
             native = started(prefix, *arguments)
             if not native[0].endswith(PYTHON):
-                assert native == by_python(prefix, patch, *arguments), arguments
+                assert native == by_python(prefix, patch, *arguments), (arguments, native)
                 at_once += 1
                 advised += any("-fpass-plugin" in each for each in native)
             shutil.rmtree(here / "new", ignore_errors=True)
@@ -197,6 +197,28 @@ def test_a_recording_is_never_passed_by(here: Path, prefix: Path) -> None:
     for words in (("-c", "a.c"), ("a.o",), ("--inline=const:0", "-O2", "-c", "a.c")):
         assert started(prefix, "cc", f"--record={folder}", *words)[0] == python
         assert started(prefix, "c++", *words, PASSPILOT_RECORD=folder)[0] == python
+
+
+@pytest.mark.parametrize(
+    "words", ["--policy=@oz -O2", "--policy=@oz?x -O2", "--policy=@oz", "--inline=const:0"]
+)
+def test_a_note_of_the_same_build_spares_python(words: str, here: Path, prefix: Path) -> None:
+    """What Python has said about the level in a build is not said again, so Python need not start."""
+    script = "{0} cc {2} -c a.c >log 2>&1; {1} cc {2} -c a.c; :"
+    line = script.format(PASSPILOT, prefix / "bin/passpilot", words)
+    cache = {**os.environ, "XDG_CACHE_HOME": str(here / "cache")}
+    done = subprocess.run(
+        ["sh", "-c", line], check=True, capture_output=True, env=cache, start_new_session=True
+    )
+    program = done.stdout.decode().split("\0")[0]
+    assert Path(program).name == (PYTHON if "?" in words else "clang-22")
+
+
+def test_variables_with_a_wrong_letter_are_pythons(here: Path, prefix: Path) -> None:
+    arguments = ("cc", "-c", "a.c")
+    assert started(prefix, *arguments, PASSPILOT_INLIN="const:0")[0] == str(prefix / "bin" / PYTHON)
+    assert started(prefix, *arguments, PASSPILOT_CACHE="x", PASSPILOT_OTHER="x")[0] == "clang-22"
+    assert here == Path.cwd()
 
 
 def test_python_is_found_on_the_path(prefix: Path, tmp_path: Path) -> None:

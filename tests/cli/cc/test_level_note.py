@@ -4,15 +4,27 @@
 from __future__ import annotations
 
 import os
+import pty
 import shlex
-import subprocess
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from tests.command import PASSPILOT, passpilot
+from tests.command import PASSPILOT, passpilot, refused, run
 
 NOTHING = "nothing changes where nothing is optimized"
+SLIPS: Final = {
+    "--policy=@ozz": "got another name; did you mean '@oz'?",
+    "--inline=cnst:0": "runner scheme 'cnst': expected one of",
+}
+ADVICE: Final = (
+    "--inline=const:0",
+    "--evict=random:7",
+    "--decisions=file.decisions",
+    "PASSPILOT_INLINE=const:0",
+)
 SMALL = "code is now made small, and may be slower"
 
 
@@ -21,7 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a source; the user's cache is in it, too."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "a.c").write_text("int f(int a) { return a * 3; }\n")
-    (tmp_path / "file.decisions").write_text("# passpilot decisions 3\n")
+    (tmp_path / "file.decisions").write_text("passpilot decisions 1\n")
     return tmp_path
 
 
@@ -30,11 +42,9 @@ def compiled(here: Path, *arguments: str) -> str:
     text = "all: 1 2 3 4\n.PHONY: 1 2 3 4\n1 2 3 4:\n\t$(CC) -c a.c -o $@.o\n"
     (here / "Makefile").write_text(text)
     command = shlex.join([str(PASSPILOT), "cc", *arguments])
-    done = subprocess.run(
-        ["make", "-sj2", f"CC={command}"], cwd=here, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stderr
+    done = run("make", "-sj2", f"CC={command}", cwd=here)
+    assert done.code == 0, done.err
+    return done.err
 
 
 @pytest.mark.parametrize(
@@ -47,13 +57,80 @@ def compiled(here: Path, *arguments: str) -> str:
         (("--policy=@oz?tries=2", "-O3"), f"--policy=@oz?tries=2: it is made for -Oz, got -O3; {SMALL}"),
     ],
 )
-def test_another_level_is_said_once(here: Path, arguments: tuple[str, ...], text: str) -> None:
+def test_another_level_is_said_once_in_a_build(here: Path, arguments: tuple[str, ...], text: str) -> None:
     said = f"passpilot: warning: cc: {text} (said once in a build)\n"
     assert compiled(here, *arguments) == said
-    assert compiled(here, *arguments) == ""
-    (note,) = (here / "cache/passpilot/said").iterdir()
-    os.utime(note, (0, 0))  # a build of another day
+    assert compiled(here, *arguments) == said, "another build of the same session"
+    assert len(list((here / "cache/passpilot/said").iterdir())) == 2
+    for note in (here / "cache/passpilot/said").iterdir():
+        os.utime(note, (0, 0))
     assert compiled(here, *arguments) == said
+    assert len(list((here / "cache/passpilot/said").iterdir())) == 1, "old notes are gone"
+
+
+@pytest.mark.parametrize(
+    "advice",
+    ["--inline=const:0", "--evict=random:7", "--decisions=file.decisions", "PASSPILOT_INLINE=const:0"],
+)
+def test_advice_of_any_kind_without_optimization(
+    here: Path, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = [advice]
+    if not advice.startswith("-"):
+        monkeypatch.setenv(*advice.split("="))
+        arguments = []
+    text = f"{advice}: expected a level such as -Oz, got no -O; {NOTHING} (said once in a build)\n"
+    assert compiled(here, *arguments) == f"passpilot: warning: cc: {text}"
+    assert NOTHING not in compiled(here, *arguments, "-O2")
+    done = passpilot("build", *arguments, "--", "make", "-s", "CC=clang-22", cwd=here)
+    assert (done.code, done.err.count("\n")) == (0, 1)
+    assert text.partition("=")[2] in done.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["-E a.c", "-fsyntax-only a.c", "--version", "-### -c a.c", "-c start.s", "-M a.c", "a.o -shared"],
+)
+def test_what_compiles_nothing_says_nothing_but_names_are_checked(here: Path, words: str) -> None:
+    (here / "start.s").write_text("nop\n")
+    assert run("clang-22", "-c", "a.c", cwd=here).code == 0
+    for option, told in SLIPS.items():
+        assert told in refused("cc", option, *words.split(), cwd=here)
+    for option in ("--policy=@oz", "--inline=const:0"):
+        done = passpilot("cc", option, *words.split(), cwd=here)
+        assert done.code == 0
+        assert "passpilot" not in done.err
+
+
+def test_how_a_build_is_started(here: Path) -> None:
+    """By a script, whose builds are several; by a script that compiles itself; without any terminal."""
+    (here / "Makefile").write_text("all:\n\t$(CC) -c a.c; $(CC) -c a.c\n\t$(CC) -c a.c\n")
+    cc = f"{PASSPILOT} cc --policy=@oz"
+    for script, times in {
+        f"make -s CC='{cc}'; make -s CC='{cc}'": 2,
+        f"make -s CC='{cc}' & make -s CC='{cc}'; wait": 2,
+        f"{cc} -c a.c; {cc} -c a.c; sh -c '{cc} -c a.c; {cc} -c a.c'": 1,
+        f"set -m; {cc} -c a.c; {cc} -c a.c": 2,  # as a person types them
+        f"make -s CC='make -sf Makefile all CC=\"{cc}\"; true'": 1,
+    }.items():
+        assert run("bash", "-c", f"{script}; true", cwd=here).err.count(NOTHING) == times, script
+
+
+def test_a_person_types_in_a_terminal(here: Path) -> None:
+    shell, terminal = pty.fork()
+    if not shell:
+        os.chdir(here)
+        os.execvp(
+            "sh", ["sh", "-c", f"{PASSPILOT} cc --policy=@oz -c a.c; {PASSPILOT} cc --policy=@oz -c a.c; :"]
+        )
+    text = b""
+    with suppress(OSError):  # of the end
+        while part := os.read(terminal, 4096):
+            text += part
+    os.waitpid(shell, 0)
+    assert text.count(NOTHING.encode()) == 2
+    assert b"said once" not in text
+    assert not (here / "cache/passpilot/said").exists()
 
 
 def test_links_of_objects_say_nothing(here: Path) -> None:
@@ -64,8 +141,6 @@ def test_links_of_objects_say_nothing(here: Path) -> None:
         assert (objects.err, linked.code, linked.err) == ("", 0, "")
     for sources in (("a.c", "b.o"), ("-x", "c", "a.c", "-x", "none", "b.o")):
         assert NOTHING in passpilot("cc", "--policy=@oz", *sources, cwd=here).err
-        (note,) = (here / "cache/passpilot/said").glob("*-O0")
-        note.unlink()
 
 
 @pytest.mark.parametrize("level", ["-Oz", "-Os"])
