@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import Final
 
+from passpilot.features.catalogue import CHANGING, HOOKED
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import make_folder, write_file
 from passpilot.plugin.origin import warn_user
@@ -23,6 +24,7 @@ from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.builder import build_corpus
 from passpilot.training.corpus.recorded.child import ended_by_signals, run_clang
 from passpilot.training.corpus.recorded.from_recording import draft_programs
+from passpilot.training.corpus.recorded.makefile import after_cleaning
 from passpilot.training.corpus.recorded.recording import read_recording
 
 COMPILERS: Final = {"cc": ("cc", "gcc", "clang"), "c++": ("c++", "g++", "clang++")}
@@ -50,6 +52,7 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
     Raises:
         InputError: the build fails, or compiles nothing.
     """
+    refuse_advice(_variables())
     folder, recording = os.path.join(output, "corpus"), os.path.abspath(os.path.join(output, RECORDING))
     if os.path.exists(folder):
         if is_other := _is_other_build(command, recording):
@@ -61,6 +64,9 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
         warn_user(f"{changed} has changed since {folder} was made; building again")
     try:
         _record(command, output, recording)
+        if advice := read_recording(recording).advice:
+            shutil.rmtree(recording)
+            refuse_advice(advice)
     except InputError:
         if not os.path.isdir(recording):  # nothing that is of use
             shutil.rmtree(os.path.join(output, NAMES), ignore_errors=True)
@@ -100,6 +106,25 @@ def _record(command: Sequence[str], output: str, recording: str) -> None:
         )
     if not os.path.isdir(recording):
         raise InputError(nothing_compiled("tune", command, seen))
+
+
+def refuse_advice(given: Sequence[str]) -> None:
+    """Refuse a build that is advised already: the search compares with the compiler's own program.
+
+    Raises:
+        InputError: options or variables of passpilot change the code.
+    """
+    if given:
+        raise InputError(
+            f"tune: expected a build without advice of its own, got {given[0]}; build with clang alone: the "
+            "search tries what @oz does first, and its decision file takes the place of a policy"
+        )
+
+
+def _variables() -> list[str]:
+    """The variables of the environment that change the code of every compilation by `passpilot cc`."""
+    names = (f"PASSPILOT_{name.upper().replace('-', '_')}" for name in (*HOOKED, *CHANGING))
+    return [f"{name}={value}" for name in names if (value := os.environ.get(name, "")) not in ("", "default")]
 
 
 def _build_text(command: Sequence[str]) -> str:
@@ -167,9 +192,9 @@ def is_advised(name: str) -> bool:
 
 
 def rebuild_line(command: Sequence[str], flags: str, recording: str = "") -> str:
-    """The shell command that builds with these arguments for `passpilot cc`, such as ``--decisions=FILE``.
+    """The shell command that builds all with arguments for `passpilot cc`, such as ``--decisions=FILE``.
 
-    `flags` are quoted for a shell; launchers of CMake take no quotes.
+    `flags` are these arguments, quoted for a shell; launchers of CMake take no quotes.
     `recording` is the folder of what the build has done, if it was recorded.
     """
     drivers = {driver: f"passpilot {driver} {flags}" for driver in COMPILERS}
@@ -180,8 +205,11 @@ def rebuild_line(command: Sequence[str], flags: str, recording: str = "") -> str
         return f"{drivers[driver]} {shlex.join(command[1:])}"
     variables = [f"CC={shlex.quote(drivers['cc'])}", f"CXX={shlex.quote(drivers['c++'])}"]
     own = [word for word in command if re.match(r"(CC|CXX)[:?]{0,3}=", word)]
-    if name in MAKE and not _names_its_compilers(recording) and not any(" " in word.strip() for word in own):
-        return " ".join([shlex.join(word for word in command if word not in own), *variables])
+    if name in MAKE:
+        if _names_its_compilers(recording) or any(" " in word.strip() for word in own):
+            return after_cleaning(command, f"passpilot build {flags} -- ")
+        plain = [word for word in command if word not in own]
+        return after_cleaning(plain, more=" ".join(["", *variables]))
     tree = _tree(command)
     if os.path.isdir(os.path.join(tree, "meson-private")):
         return f"{' '.join(variables)} meson setup --wipe {shlex.quote(tree)} && {build}"

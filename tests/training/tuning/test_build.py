@@ -15,7 +15,7 @@ import pytest
 
 from passpilot.plugin.toolchain import llvm_plugin
 from passpilot.training.rewards import allocated_bytes
-from passpilot.training.tuning.build import rebuild_line
+from passpilot.training.tuning.build import RECORDING, rebuild_line, recorded_corpus
 from passpilot.training.tuning.decision_file import read_decisions
 from tests.command import OPT, PASSPILOT, Done, passpilot, refused, run
 from tests.training.tuning.units import sources
@@ -106,12 +106,13 @@ def test_what_is_no_build_is_said(tmp_path: Path) -> None:
     assert "expected a number of compilations, 1 or more, got '0'" in error
 
 
-def test_a_rebuild_replaces_the_builds_compilers() -> None:
+def test_a_rebuild_replaces_the_builds_compilers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     line = rebuild_line(["make", "-B", "CC=clang-22", "V=1"], "--decisions=x")
     assert line == "make -B V=1 CC='passpilot cc --decisions=x' CXX='passpilot c++ --decisions=x'"
     assert rebuild_line(["gmake", "CC:=gcc"], "-g").count("CC=") == 1
     line = rebuild_line(["make", "CC=clang-22 -m32"], "--decisions=x")
-    assert line == "passpilot build --decisions=x -- make 'CC=clang-22 -m32'"
+    assert line == "passpilot build --decisions=x -- make -B 'CC=clang-22 -m32'"
 
 
 def test_changes_elsewhere_do_not_matter_and_an_update_repairs(tmp_path: Path) -> None:
@@ -208,14 +209,15 @@ def test_all_doors_say_what_no_longer_matches(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compiler", ["clang-22 -m64", "clang-22 -std=gnu99"])
-def test_flags_in_the_makefiles_compiler_are_kept(compiler: str, tmp_path: Path) -> None:
+def test_flags_in_the_makefiles_compiler_are_kept(
+    compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a.c").write_text("int main(void) { return 0; }\n")
     (tmp_path / "Makefile").write_text(f"CC = {compiler}\na: a.c\n\t$(CC) -Oz a.c -o a\n")
-    done = passpilot("tune", "--compiles=1", "-o", "out", "--", "make", "-B", cwd=tmp_path)
-    assert done.code == 0, done.err
-    line = re.search(r"build a with: (.*)\n", done.out.decode())
-    assert line
-    assert line[1] == f"passpilot build --decisions={tmp_path}/out/a.decisions -- make -B"
+    monkeypatch.chdir(tmp_path)
+    recorded_corpus(["make", "-B"], "out")
+    line = rebuild_line(["make", "-B"], "--decisions=x", f"out/{RECORDING}")
+    assert line == "passpilot build --decisions=x -- make -B"
 
 
 @pytest.mark.soak

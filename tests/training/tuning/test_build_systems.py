@@ -106,9 +106,9 @@ class Shape:
 
 
 SHAPES: Final = {
-    "make": Shape("make CFLAGS=-Oz", "make CFLAGS=-Oz CC=", {"Makefile": MAKE}),
+    "make": Shape("make CFLAGS=-Oz", "make CFLAGS=-Oz clean && make CFLAGS=-Oz CC=", {"Makefile": MAKE}),
     "make, `CC` with a path or flags": Shape(
-        "make", "passpilot build", {"Makefile": f"CC={CLANG} -Oz\n{MAKE}"}
+        "make", "make clean && passpilot build", {"Makefile": f"CC={CLANG} -Oz\n{MAKE}"}
     ),
     "CMake, Makefiles": Shape(
         "cmake --build out",
@@ -132,7 +132,9 @@ SHAPES: Final = {
         product="out/demo",
     ),
     "Ninja": Shape("ninja", "ninja -t clean && passpilot build", {"build.ninja": NINJA}),
-    "ccache": Shape("make", "make CC=", {"Makefile": f"CC=ccache clang-22\nCFLAGS=-Oz\n{MAKE}"}),
+    "ccache": Shape(
+        "make", "make clean && make CC=", {"Makefile": f"CC=ccache clang-22\nCFLAGS=-Oz\n{MAKE}"}
+    ),
     "wrapper that clears the environment": Shape(
         "sh run.sh",
         "passpilot build",
@@ -153,26 +155,26 @@ SHAPES: Final = {
     ),
     "static library": Shape(
         "make libdemo.a",
-        "make libdemo.a CC=",
+        "make -B libdemo.a CC=",
         {"Makefile": "CFLAGS=-Oz\nlibdemo.a: main.o twice.o\n\tar rcs $@ $^\n"},
         program="library",
         product="libdemo.a",
     ),
     "shared library": Shape(
         "make libdemo.so",
-        "make libdemo.so CC=",
+        "make -B libdemo.so CC=",
         {"Makefile": "CFLAGS=-Oz -fPIC\nlibdemo.so: main.o twice.o\n\t$(CC) -shared -o $@ $^\n"},
         program="libdemo.so",
         product="libdemo.so",
         clean="rm -f *.o *.so",
     ),
     "link-time optimization": Shape(
-        "make", "make CC=", {"Makefile": f"CC=clang-22 -flto -fuse-ld=lld\nCFLAGS=-Oz\n{MAKE}"}
+        "make", "make clean && make CC=", {"Makefile": f"CC=clang-22 -flto -fuse-ld=lld\nCFLAGS=-Oz\n{MAKE}"}
     ),
     "one command": Shape("clang-22 -Oz main.c twice.c -o demo", "passpilot cc --decisions="),
     "linker itself": Shape(
         "make",
-        "make CC=",
+        "make -B CC=",
         {
             "Makefile": "CFLAGS=-Oz -fno-pie -ffreestanding\ndemo: main.o twice.o\n"
             "\tld.lld-22 -e main -o $@ $^\n"
@@ -374,6 +376,23 @@ def test_firmware_has_the_size_that_is_said(here: Path, board: str) -> None:
     assert line
     shell(f"rm -f *.o; {line[1]}")
     assert allocated_bytes(image.read_bytes()) == int(sizes[2])
+
+
+def test_the_shortest_search_is_not_worse_than_oz(here: Path) -> None:
+    """It tries the recipe of the policy first; none of the other candidates are reached."""
+    for file, text in {"startup.c": STARTUP, "fw.c": FIRMWARE, "link.ld": SCRIPT, **BOARDS["make"]}.items():
+        (here / file).write_text(text)
+    shell("passpilot build --policy=@oz -- make -s")
+    theirs = allocated_bytes((here / "fw.elf").read_bytes())
+    shell("make -s clean")
+    done = passpilot("tune", "--compiles=2", "-o", "tuned", "--", "make", "-sB", cwd=here)
+    sizes = re.search(r"fw\.elf: allocated (\d+) -> (\d+) bytes", done.err)
+    assert sizes
+    assert int(sizes[2]) <= theirs < int(sizes[1])
+    assert "the recipe of @oz" in done.err
+    (line,) = re.findall(r"build fw\.elf with: (.*)\n", done.out.decode())
+    shell(line)
+    assert allocated_bytes((here / "fw.elf").read_bytes()) == int(sizes[2])
 
 
 def test_what_a_link_keeps(here: Path) -> None:

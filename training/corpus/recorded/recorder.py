@@ -6,6 +6,7 @@ folder and arguments, so that a command that runs again replaces its file. Files
 run in parallel. `recording.py` reads it. A command's file has
 
     {"format": 1, "time": nanoseconds, "directory": "/abs", "driver": "cc", "command": ["clang-22", ...],
+     "advice": ["--policy=@oz"],
      "units": [{"source": "/abs/a.c", "language": "c", "arguments": ["-cc1", ...], "bitcode": "SHA256",
                 "problem": "", "read": ["/abs/a.c", "/abs/a.h"], "output": "/abs/a.o", "sha256": "...",
                 "code_sha256": "..."}],
@@ -18,7 +19,7 @@ run in parallel. `recording.py` reads it. A command's file has
         {"kind": "other", "path": "/abs/libe.so"}]}}
 
 The link's `sha256` is that of an output that is an object itself; its `linker` is empty for clang's choice.
-A driver ``ld`` is the linker, which the build has called itself.
+A driver ``ld`` is the linker, which the build has called itself. `advice` is what passpilot was to do.
 """
 
 from __future__ import annotations
@@ -62,12 +63,14 @@ class BuildCommand:
         words: the command line, without passpilot's options.
         links: whether it links.
         values: the options of clang whose value is the next argument.
+        advice: passpilot's options that change the code.
     """
 
     driver: str
     words: Sequence[str]
     links: bool
     values: frozenset[str]
+    advice: Sequence[str] = ()
 
 
 def record_command(folder: str, front_end: FrontEnd, command: BuildCommand) -> None:
@@ -87,6 +90,7 @@ def record_command(folder: str, front_end: FrontEnd, command: BuildCommand) -> N
         "directory": directory,
         "driver": command.driver,
         "command": list(command.words),
+        "advice": list(command.advice),
         "units": [_unit(folder, front_end, job, linked=command.links) for job in jobs],
     }
     if command.links:

@@ -96,6 +96,7 @@ class RecordedCommand:
     directory: str
     driver: str = ""
     command: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
     units: tuple[RecordedUnit, ...] = ()
     link: RecordedLink | None = None
 
@@ -139,6 +140,8 @@ class Recording:
     units: list[RecordedUnit] = field(default_factory=list)
     links: list[RecordedLink] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
+    """passpilot's options in the build that change the code."""
 
 
 def read_recording(folder: str) -> Recording:
@@ -164,4 +167,5 @@ def read_recording(folder: str) -> Recording:
     for command in sorted(found, key=lambda command: command.time):
         recording.units += command.units
         recording.links += [command.link] if command.link else []
+        recording.advice += command.advice
     return recording
