@@ -66,6 +66,7 @@ EVICTION: Final = (
 
 BROUGHT: Final = {
     "known": "what an earlier search has found",
+    "policy": "the recipe of @oz",
     "unwind": "unwind tables and placement of blocks",
     "pipeline": "pipelines behind the level",
     "inline": "inlining decisions",

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The search for the decisions that make a program smallest. The program has one unit, or many.
 
-1. **Unwind tables** and the placement of blocks: every unit keeps the options that suit it.
-2. **Pipelines.** Short pipelines behind the level are tried; every unit keeps the one that suits it.
-3. **Starts.** A few simple policies compile all units once. Functions fall into components that no inlining
+1. **@oz.** Every unit keeps the recipe of the policy if it suits it; so the result is not larger than that.
+2. **Unwind tables** and the placement of blocks: every unit keeps the options that suit it.
+3. **Pipelines.** Short pipelines behind the level are tried; every unit keeps the one that suits it.
+4. **Starts.** A few simple policies compile all units once. Functions fall into components that no inlining
    crosses, so every component keeps the policy that makes it smallest; one more compilation joins them. Then
    units keep the machine outliner where it helps; before, it would hide what inlining is worth.
-4. **Flips.** A compilation flips many decisions whose influence is disjoint; the sizes of the functions tell
+5. **Flips.** A compilation flips many decisions whose influence is disjoint; the sizes of the functions tell
    the flips apart (`influence`). Those that shrink their functions stay, and the next compilation builds on
    them. Every few compilations the whole is measured; flips that did not keep their promise are dropped where
    it did not shrink.
@@ -24,6 +25,7 @@ from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING, Final
 
+from passpilot.runners.policy.prepare import policy_record
 from passpilot.training.tuning.influence import component_sizes, components, disjoint
 from passpilot.training.tuning.recipes import (
     EVICTION,
@@ -48,6 +50,9 @@ MORE_LEVERS: Final = ("size", "unroll", "eviction")
 
 FIRST: Final = 2
 """So many pipelines are tried before the others, those that suit most units."""
+
+FIRST_POLICY: Final = "@oz"
+"""The policy whose recipe is tried first."""
 
 STEPS: Final = 4
 """Steps of flips between two measurements of the whole."""
@@ -86,6 +91,7 @@ class Search(Study):
     def search(self) -> None:
         self._random = random.Random(self.seed)
         phases: list[tuple[str, Callable[[], None]]] = [
+            ("pipeline", self._policy),
             ("options", self._tables),
             ("pipeline", partial(self._tails, TAILS[:FIRST])),
             ("inline", self._starts),
@@ -101,7 +107,7 @@ class Search(Study):
         if any(self.known):
             behind = phases if self.whole else [("inline", self._rounds)]
             phases = [(next(iter(self.levers), ""), self._begin_with_known), *behind]
-        origins = {self._tables: "unwind", self._begin_with_known: "known"}
+        origins = {self._tables: "unwind", self._policy: "policy", self._begin_with_known: "known"}
         for lever, phase in phases:
             if lever in self.levers:
                 with self.credited(origins.get(phase, lever)):
@@ -183,6 +189,22 @@ class Search(Study):
                 for some in options
             ]
         )
+
+    def _policy(self) -> None:
+        """Give every unit that it suits what the policy `FIRST_POLICY` has: a pipeline and options."""
+        if "options" not in self.levers:
+            return
+        recipe = policy_record(FIRST_POLICY).recipe(FIRST_POLICY)
+        trial = {}
+        for number, unit in enumerate(self.units):
+            options = [
+                option
+                for option in recipe.options_for(unit.module.triple)
+                if unit.has_tables or not option.startswith("unwind=")
+            ]
+            choice = self.best.units[number].choice
+            trial[number] = replace(choice, tail=recipe.pipeline, options=tuple(options))
+        self._per_unit([trial])
 
     def _tables(self) -> None:
         """Give every unit the unwind tables that suit it."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -142,6 +143,7 @@ def test_searches_share_the_cache_which_a_command_shows_and_clears(
     assert f"{tmp_path}/cache: {count} compilations, " in shown.out.decode()
     half = passpilot("cache", "--most=8K", cwd=tmp_path)
     assert f"removed {count - 2} compilations" in half.out.decode()
+    assert re.search(r": 2 compilations, \S+ MiB of at most 8K\n", half.out.decode())
     cleared = passpilot("cache", "--clear", cwd=tmp_path)
     assert ": 0 compilations, 0.0 MiB of at most 2,048.0 MiB" in cleared.out.decode()
     assert (tmp_path / "cache" / "notes").read_text() == "mine"

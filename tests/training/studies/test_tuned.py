@@ -64,7 +64,7 @@ def test_a_search_that_is_killed_at_any_trial_ends_with_an_equal_result(
 def test_two_machines_share_their_work(program: Path, tmp_path: Path) -> None:
     paths = [str(tmp_path / name) for name in ("one", "two", "both")]
     for seed, path in enumerate(paths[:2]):
-        passpilot.tune(program, compiles=14, jobs=2, seed=seed, study=path)
+        passpilot.tune(program, compiles=16, jobs=2, seed=seed, study=path)
     one, two = (set(study_in(Path(path)).trials) for path in paths[:2])
     assert one != two
     assert one & two, "the first trials are the same"
@@ -78,7 +78,7 @@ def test_two_machines_share_their_work(program: Path, tmp_path: Path) -> None:
     def note(_study: Study, trial: Trial) -> None:
         trials.append(trial.value)
 
-    result = passpilot.tune(program, compiles=14, jobs=2, update=paths[2], study=paths[2], callbacks=[note])
+    result = passpilot.tune(program, compiles=16, jobs=2, update=paths[2], study=paths[2], callbacks=[note])
     assert trials[1] == best.value, "the best of both comes first"
     assert result.best <= (best.value or 0)
     assert set(study_in(Path(paths[2])).trials) > one | two
