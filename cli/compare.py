@@ -19,10 +19,12 @@ from passpilot.cli.parser import Parser, count_of
 from passpilot.cli.progress import progress
 from passpilot.features.catalogue import HOOKED
 from passpilot.passes.advisor import Advisor
+from passpilot.passes.unasked import cause
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
 from passpilot.plugin.failures import shown
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
+from passpilot.plugin.module import Module
 from passpilot.training.comparison import Contender, compare_on
 
 EPILOG: Final = f"""\
@@ -106,7 +108,9 @@ def _compared(options: dict[str, Any], contenders: Sequence[Contender], llvm: Se
     comparison = Comparison(pipeline, llvm, names, modules, logged=bool(options["log"]))
     for name, whole in zip(names, comparison.totals, strict=True):
         if not whole.decisions:
-            msg = f"compare: {name} was never asked: the pipeline or the modules have no such decision"
+            causes = filter(None, (cause(Module.read(source)) for source in sources))
+            why = next(causes, "the pipeline or the modules have no such decision")
+            msg = f"compare: {name} was never asked: {why}"
             warnings.warn(msg, PasspilotWarning, stacklevel=2)
     return comparison
 

@@ -80,6 +80,9 @@ class Advisor:
     may_idle: bool = False
     """Whether to skip the warning that a compilation never asked the runner."""
 
+    cause: str = ""
+    """Why the module at hand may ask nobody, as `passpilot.passes.unasked` says it; empty if unknown."""
+
     _limit: float = 0.0
     """The point's limit, which the core enforces; 0 for none."""
 
@@ -317,7 +320,7 @@ class Advisor:
             yield unused
         decisions = self._counts.new("decisions")
         if decisions == 0 and not self.may_idle:
-            unasked = words_of(self.point).unasked
+            unasked = self.cause or words_of(self.point).unasked
             yield f"{self._who}: runner {self.name} was never asked: {unasked}"
         if (count := self._counts.new("fallbacks")) > 0:
             first = core.first_fallback

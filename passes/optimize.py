@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from passpilot.passes.asking import advised_llvm, as_advisors, isolated_llvm, listed
 from passpilot.passes.python.pipeline_text import bind, raise_failure, with_suggestion
+from passpilot.passes.unasked import cause
 from passpilot.plugin import _core
 from passpilot.plugin.compile import NO_REMARKS, PLAIN, PipelineOptions, Remarks, deadline_of, whole_remarks
 from passpilot.plugin.errors import InputError
@@ -150,8 +151,10 @@ def _run(
             warn_user(warning)
         return b"" if deadline is None else core.bitcode()
 
+    why = cause(module) if any(not advisor.may_idle for advisor in advisors) else ""
     for advisor in advisors:
         advisor.check_target(module.triple)
+        advisor.cause = why
     try:
         if deadline is None:
             compiled()

@@ -396,6 +396,8 @@ def _written(
             if isinstance(module, Error):
                 collected.problems.append(str(module))
                 continue
+            if module.problem:
+                collected.problems.append(module.problem)
             counts = collected.programs.setdefault(program, CollectedProgram(parts.get(program, part)))
             if writer is None:
                 path = os.path.join(place, f"{_ODD.sub('_', program)}{SUFFIX}")

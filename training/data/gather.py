@@ -22,6 +22,7 @@ from passpilot.features.catalogue import hooked
 from passpilot.features.log.reader import read_log
 from passpilot.passes.advisor import advisor
 from passpilot.passes.point_search import search_point
+from passpilot.passes.unasked import cause
 from passpilot.plugin.errors import Error, InputError, restated
 from passpilot.plugin.files import read_regular
 from passpilot.plugin.module import Module
@@ -87,6 +88,8 @@ class Taught:
     teacher: str
     sizes: Mapping[str, float]
     """What the teachers made of the module, if there are several; less is better."""
+    problem: str = ""
+    """Why there are no decisions, if the module is not as it should be."""
 
 
 def gather(
@@ -133,7 +136,10 @@ def _taught(module: TaughtModule, teaching: Teaching) -> Taught:
     teacher = teaching.teachers[best]
     gains = _gains(teacher.replace(PROGRAM, module.program), code, rows)
     rows = DecisionRows(rows.schema, rows.tensors, rows.texts, gains)
-    return Taught(module, rows, teacher, sizes if several else {})
+    why = "" if len(rows) else cause(Module.read(code))
+    return Taught(
+        module, rows, teacher, sizes if several else {}, why and f"{module.name}: asks nothing: {why}"
+    )
 
 
 def logged_decisions(path: str, point: str, program: str, module: str) -> DecisionRows:
