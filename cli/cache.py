@@ -40,7 +40,8 @@ def main(argv: Sequence[str]) -> int:
         print(f"removed {counted(gone, 'compilation')}, {_text(before.bytes - after.bytes)}")
     with quiet_pipe():
         where = for_terminal(cache.folder) or f"no folder, by {FOLDER}"
-        size = f"{_text(after.bytes)} of at most {_text(MOST_BYTES)}"
+        most = _text(MOST_BYTES) if options.clear or limit is None else options.most
+        size = f"{_text(after.bytes)} of at most {most}"
         print(f"{where}: {counted(after.files, 'compilation')}, {size}")
     return 0
 

@@ -167,6 +167,13 @@ def _print_table(log: str, limit: int | None) -> Totals:
 
 
 def _diff(options: LogDiffOptions) -> None:
+    for path in (options.first, options.second):
+        if os.path.isdir(path):
+            logs = [str(log) for log in files_below(path, ".log")]
+            has = (
+                f"it has {', '.join(logs[:3])}{', ...' * (len(logs) > 3)}" if logs else "it has no file *.log"
+            )
+            raise LogError(f"log diff: expected two logs, which are files, got {path}, a folder; {has}")
     compared = LogComparison(options.first, options.second)
     width, places = compared.style.log.width, ("A", "B", "advice A", "advice B")
     print(f"{places[0]:>8} {places[1]:>8} {places[2]:{width}} {places[3]:{width}} {compared.style.site}")

@@ -19,11 +19,12 @@ from passpilot.cli.llvm_options import set_llvm_options, split_options
 from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import SECONDS, Parser, count_of
 from passpilot.cli.progress import progress
-from passpilot.cli.tune_text import running, summary
+from passpilot.cli.tune_text import nothing_found, running, summary
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.failures import for_terminal
-from passpilot.plugin.files import check_output
+from passpilot.plugin.files import check_new
 from passpilot.plugin.process_end import heeded
+from passpilot.plugin.version import MAJOR
 from passpilot.runners.plurals import counted
 from passpilot.training.tuning.build import RECORDING, rebuild_line
 from passpilot.training.tuning.result import TuneResult
@@ -79,9 +80,10 @@ def _tune(options: dict[str, Any], llvm: Sequence[str]) -> int:
     options.pop("result")
     if extra["run"]:
         raise UsageError("tune: --run: expected --ladder beside it")
-    _check(options)
+    if table:
+        check_new("tune: --result", table)
     result = _searched(options)
-    if options["build"] and len(result.programs) > 1:
+    if options["build"] and len([each for each in result.programs if each.decides]) > 1:
         _say("each line builds with the decisions for its program; a build takes one decision file")
     if table:
         result.save_table(table)
@@ -107,18 +109,22 @@ def _scratch_folder() -> Iterator[None]:
             tempfile.tempdir = None
 
 
-def _check(options: Mapping[str, Any]) -> None:
-    """Refuse a build's command without ``--``, and an output that cannot be written."""
-    output, modules = options["output"], options["modules"]
-    if modules:
-        if not os.path.exists(modules[0]) and shutil.which(modules[0]):
+SOURCES: Final = (".c", ".i", ".C", ".cc", ".cpp", ".cxx", ".m", ".mm", ".rs", ".s", ".S", ".o", ".a", ".so")
+"""The ends of names of files that compilers read or make, and that are no modules."""
+
+
+def _check_modules(modules: Sequence[str]) -> None:
+    """Refuse sources, and a build's command without ``--``, before anything else is looked at."""
+    for path in modules:
+        expected = f"tune: expected a .ll, .bc or .mlir file, got {path}"
+        if path == modules[0] and not os.path.exists(path) and shutil.which(path):
             raise UsageError(
-                f"tune: expected a .ll, .bc or .mlir file, got {modules[0]}, a program; "
-                f"write `-- {shlex.join(modules)}` to search what a build makes"
+                f"{expected}, a program; write `-- {shlex.join(modules)}` to search what a build makes"
             )
-        check_output(output)
-    elif os.path.exists(output) and not os.path.isdir(output):
-        raise UsageError(f"tune: -o: expected a folder for programs, got {output}, a file")
+        if path.endswith(SOURCES):
+            build = shlex.join([f"clang-{MAJOR}", "-Oz", path, "-o", "program"])
+            hint = "put the command that builds the program behind --, such as"
+            raise UsageError(f"{expected}, no module; {hint} `passpilot tune -o tuned -- {build}`")
 
 
 def _searched(options: Mapping[str, Any]) -> TuneResult:
@@ -136,9 +142,12 @@ def _searched(options: Mapping[str, Any]) -> TuneResult:
         _say(summary(result))
         if found := studies[-1].engine.found:
             _say(f"{result.name}: {found} of {counted(result.compiles, 'compilation')} were in the cache")
-        if build:
-            path = os.path.abspath(f"{output}/{result.name}.decisions")
-            flags = [*["-flto", *result.link] * bool(options["lto"]), f"--decisions={path}"]
+        path = os.path.abspath(f"{output}/{result.name}.decisions")
+        if not result.decides:
+            _say(nothing_found(result, output if options["modules"] else path))
+        elif build:
+            linking = ["-flto", "--start-no-unused-arguments", *result.link, "--end-no-unused-arguments"]
+            flags = [*linking * bool(options["lto"]), f"--decisions={path}"]
             flags += [f"--{option}" for option in options["options"]]
             line = rebuild_line(build, shlex.join(flags), os.path.join(output, RECORDING))
             print(f"build {result.name} with: {line}")
@@ -228,7 +237,7 @@ def make_parser() -> Parser:
     add(
         "o",
         dest="output",
-        required=True,
+        default="",
         metavar="FILE",
         help="the output: a decision file; a folder for programs. An earlier decision file stays as FILE.old",
     )
@@ -267,6 +276,12 @@ def _parsed(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
         raise UsageError(f"tune: expected -- before the command of a build; write -- {command}") from None
     ours.sort(key=lambda argument: argument != "-" and argument.startswith("-"))
     values: dict[str, Any] = parser.values(ours)
+    _check_modules(values["modules"])
+    if not values["output"]:
+        made = (
+            "a folder for what is found" if at < len(argv) or values["corpus"] else "a decision file to write"
+        )
+        raise UsageError(f"tune: expected -o and {made}, got none; see `passpilot tune --help`")
     budget = values.pop("budget")
     seconds = None if values["compiles"] else budget
     profile = values.pop("profile")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -34,6 +35,8 @@ def running(study: Study) -> str:
 
 def summary(result: TuneResult) -> str:
     """What a search has found: the sizes, what has brought it, what it costs, and where."""
+    if not result.sizes:  # of a kernel, whose time counts
+        return "\n".join(_effort(result))
     table = cast("Mapping[str, Any]", result.table)
     return "\n".join(
         [
@@ -43,6 +46,13 @@ def summary(result: TuneResult) -> str:
             *_effort(result),
         ]
     )
+
+
+def nothing_found(result: TuneResult, path: str) -> str:
+    """What is said of a search that has found nothing; `path` is that of the file that it does not write."""
+    stays = f"; {path} is of an earlier search" if os.path.exists(path) else ""
+    found = f"{result.name}: nothing found that is better than the compiler's own"
+    return f"{found}; no decision file is written{stays}"
 
 
 def _time(seconds: float) -> str:

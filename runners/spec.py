@@ -303,8 +303,9 @@ def find_scheme(name: str) -> Scheme:
     if entry is None:
         known = SCHEMES.names()
         msg = (
-            f"runner scheme {name!r}: expected one of {', '.join(known)}; others come from --load "
-            f"files (@passpilot.runner_scheme) and from packages with entry points in the group {GROUP!r}"
+            f"runner scheme {name!r}: expected one of {', '.join(known)}, or @NAME, a policy; others come "
+            "from --load files (@passpilot.runner_scheme) and from packages with entry points in the group "
+            f"{GROUP!r}"
         )
         raise RunnerSpecError(f"{msg}{did_you_mean(name, known)}")
     return Scheme(cast("RunnerFactory", SCHEMES.imported(entry)), entry.value)

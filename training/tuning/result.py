@@ -130,6 +130,11 @@ class TuneResult:
             programs[0]._note,
         )
 
+    @property
+    def decides(self) -> bool:
+        """Whether anything was found: a decision that makes the program other than the compiler's own."""
+        return any(each.inline or each.pipeline or each.options or each.functions for each in self.decisions)
+
     def save(self, path: str) -> None:
         """Write the decisions to a file for `passpilot cc --decisions=FILE` and the other doors.
 

@@ -17,6 +17,7 @@ inputs that it has not seen. If the first do not show a clear gain, the result i
 from __future__ import annotations
 
 import os
+import platform
 import random
 import shutil
 import tempfile
@@ -60,6 +61,17 @@ FLIPPED: Final = (0.02, 0.1, 0.3)
 
 WORDED: Final = (1.0, 0.3)
 """Parts of the functions that a trial decides about."""
+
+
+def run_hint(triple: str) -> str:
+    """What to do about a program of another machine that does not run; empty for one of this machine."""
+    machine, here = triple.partition("-")[0], platform.machine()
+    is_alike = machine == here or (here == "x86_64" and machine in ("i386", "i486", "i586", "i686"))
+    if is_alike and "linux" in triple:
+        return ""
+    emulated = " installs qemu, which runs programs for Linux as if they were of this machine;"
+    install = f" sudo apt-get install qemu-user-static{emulated}" * ("linux" in triple)
+    return f"; it is for {triple}, not for this machine:{install} --reward=mca estimates cycles without a run"
 
 
 @dataclass
@@ -146,7 +158,8 @@ class SpeedSearch(Study):
         shutil.copy(self._path("start"), self._path("best"))
         outcome = self._drivers(self.runs).measure({"start": self._path("start")}, "start", 0)["start"]
         if outcome.output != "right":
-            raise InputError(f"tune: expected a program that runs, got: {outcome.errors[0]}")
+            hint = run_hint(self.units[0].module.triple)
+            raise InputError(f"tune: expected a program that runs, got: {outcome.errors[0]}{hint}")
 
     def _drivers(self, runs: Sequence[ProgramRun]) -> ProgramRuns:
         return ProgramRuns(self._commands, runs, self.deadline, lambda: None)

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Unpack
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Unpack
 from passpilot.passes.mlir.schedule.choices import LEVERS as KERNEL_LEVERS
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.failures import did_you_mean
-from passpilot.plugin.files import make_folder
+from passpilot.plugin.files import check_new, check_output, make_folder
 from passpilot.plugin.module import Module
 from passpilot.plugin.origin import warn_user
 from passpilot.training.corpus.layout import Corpus, ProgramRun
@@ -32,7 +33,7 @@ from passpilot.training.tuning.kernels.tune import KernelRequest, is_kernel
 from passpilot.training.tuning.result import TuneResult, earlier_decisions
 from passpilot.training.tuning.reward import RUN, SIZE, RewardText, run_command
 from passpilot.training.tuning.search import LEVERS, MORE_LEVERS, Search
-from passpilot.training.tuning.speed import RunLimits, SpeedSearch
+from passpilot.training.tuning.speed import RunLimits, SpeedSearch, run_hint
 from passpilot.training.tuning.study import Budget
 from passpilot.training.tuning.tuned_program import TunedProgram, linked_program, single_module, with_kept
 from passpilot.training.tuning.whole_program import merged_program
@@ -94,7 +95,7 @@ def tune(
         seconds: the time for each module; 60 if there is no other budget.
         update: a decision file to start from, to search what has changed; or a study, to search all.
         options: LLVM's that the build has anyway, such as ``unwind=shared``; or ``profile=FILE``.
-        output: the decision file to write, or for programs a folder.
+        output: the decision file to write, or for programs a folder; nothing is written if nothing is found.
         function: of a kernel; not needed for the only function of linalg operations.
         threads: of a kernel, how many threads its parallel loops may have.
         study: a file that keeps all trials; a call that was killed goes on, and ends with an equal result.
@@ -109,10 +110,40 @@ def tune(
     return request.run(where, callbacks, done)
 
 
+_LEAST: Final = {"compiles": 0, "seconds": 0, "seed": 0, "threads": 1, "jobs": 0}
+"""The least values of numbers; 0 or None where one has no limit."""
+
+
+def _check_numbers(**numbers: object) -> None:
+    """Refuse values that are no numbers, or too small."""
+    for name, value in numbers.items():
+        kinds = (int, float) if name == "seconds" else int
+        is_number = isinstance(value, kinds) and not isinstance(value, bool)
+        if value is None and name not in ("seed", "threads"):
+            continue
+        if not is_number or not value >= _LEAST[name] or (name == "seconds" and not value):  # type: ignore[operator]
+            what = "a number above 0" if name == "seconds" else f"a whole number of {_LEAST[name]} or more"
+            raise UsageError(f"tune: {name}: expected {what}, got {value!r}")
+
+
+def _check_words(**lists: object) -> None:
+    """Refuse a text in place of a list of words."""
+    for name, value in lists.items():
+        if isinstance(value, str):
+            hint = f"write {name}={shlex.split(value) if name == 'build' else [value]}"
+            raise UsageError(f"tune: {name}: expected a list of texts, got the text {value!r}; {hint}")
+        wrong = (
+            [word for word in value if not isinstance(word, str)] if isinstance(value, Iterable) else [value]
+        )
+        if wrong:
+            raise UsageError(f"tune: {name}: expected a list of texts, got {wrong[0]!r}")
+
+
 def _sources(
     modules: Source | Sequence[Source], corpus: str | os.PathLike[str], build: Sequence[str]
 ) -> tuple[Sequence[Source], str | os.PathLike[str]]:
     """The modules, or the folder of a corpus; neither for a build."""
+    _check_words(build=build)
     sources: Sequence[Source] = (
         [modules] if isinstance(modules, (str, os.PathLike, Module)) else list(modules)
     )
@@ -129,6 +160,7 @@ def _checked(
     reward: str, at_most: Sequence[str], unseen: Sequence[str]
 ) -> tuple[RewardText, list[ProgramRun]]:
     """The reward, and the runs of unseen inputs."""
+    _check_words(at_most=at_most, unseen=unseen)
     wanted = RewardText.parse(reward, at_most)
     if wanted.executed or wanted.run_limits:
         check_counter()
@@ -164,6 +196,9 @@ class _TuneRequest:
     no_cache: bool
 
     def __post_init__(self) -> None:
+        compiles, seconds = self.spending
+        _check_words(program=self.program, keep=self.keep, search=self.search)
+        _check_numbers(compiles=compiles, seconds=seconds, seed=self.seed, threads=self.threads)
         known = (*LEVERS, *MORE_LEVERS)
         if not self.is_for_kernel and (unknown := [lever for lever in self.search if lever not in known]):
             raise UsageError(f"--search: expected some of {', '.join(known)}, got {unknown[0]!r}")
@@ -195,12 +230,34 @@ class _TuneRequest:
         done: Callable[[TuneResult], object],
     ) -> TuneResult:
         """Search on machines."""
+        _check_numbers(jobs=where.get("jobs"))
+        if others := [name for name in where if name not in MachineOptions.__annotations__]:
+            ours = [*tune.__annotations__.keys() - {"where", "return"}, *MachineOptions.__annotations__]
+            hint = did_you_mean(others[0], ours) or "; help(passpilot.tune) lists them"
+            raise UsageError(f"tune: expected keywords of passpilot.tune, got {others[0]}{hint}")
+        self.check_files()
         if self.is_for_kernel and not where.get("jobs"):
             where = {**where, "jobs": 1}
         with machines(**where) as compilers:
             if self.is_for_kernel:
                 return self.kernel().run(compilers, self.kept, callbacks, self.output, done)
             return self.searched(compilers, callbacks, done)
+
+    def check_files(self) -> None:
+        """Refuse files that cannot be written at the end, or are not there."""
+        if self.update and not os.path.isfile(self.update):
+            raise InputError(
+                f"tune: --update: expected a decision file or a study, got {self.update}, no file"
+            )
+        if not self.output:
+            return
+        if self.sources:
+            check_new("tune: -o", self.output)
+            check_output(self.output)
+        elif os.path.exists(self.output) and not os.path.isdir(self.output):
+            raise UsageError(f"tune: -o: expected a folder for programs, got {self.output}, a file")
+        else:
+            check_new("tune: -o", self.output, folder=True)
 
     def searched(
         self,
@@ -228,12 +285,13 @@ class _TuneRequest:
                 trials.end()
             results.append(result)
             if self.output and not self.sources:
-                result.save(os.path.join(self.output, f"{program.name}.decisions"))
+                if result.decides:
+                    result.save(os.path.join(self.output, f"{program.name}.decisions"))
                 result.save_table(os.path.join(self.output, f"{program.name}.json"))
             done(result)
         cache.prune()
         whole = TuneResult.joined(results, self.reward)
-        if self.output and self.sources:
+        if self.output and self.sources and whole.decides:
             whole.save(self.output)
         return whole
 
@@ -363,5 +421,6 @@ def runs_of(program: TunedProgram, command: Sequence[str]) -> list[ProgramRun]:
         raise UsageError(f"tune: expected a program that runs, got the module {program.name}")
     if not command and not program.runs:
         expected = f"tune: expected a recorded run of {program.name}, got none"
-        raise UsageError(f"{expected}; use '{RUN}: {{}} ...'")
+        hint = run_hint(program.units[0].module.triple) or f"; use '{RUN}: {{}} ...'"
+        raise UsageError(f"{expected}{hint}")
     return [ProgramRun(tuple(command[1:]), os.getcwd())] if command else list(program.runs)

@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
+from passpilot.passes.unasked import UNOPTIMIZED, cause, how_made
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.module import Module
+from passpilot.plugin.origin import warn_user
 from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.layout import Corpus, CorpusProgram, ProgramRun
 from passpilot.training.corpus.link_files import link_folder
@@ -53,6 +55,12 @@ def single_module(source: str | os.PathLike[str] | Module, pipeline: str, reward
     module = source if isinstance(source, Module) else Module.read(source)
     units = [Unit(module, pipeline, rewards=reward.parts)]
     name = module.source_file if isinstance(source, Module) else os.fspath(source)
+    if how_made(module) == UNOPTIMIZED:
+        raise InputError(
+            f"tune: {name}: expected a module that may be optimized, got another: {cause(module)}"
+        )
+    if why := cause(module):
+        warn_user(f"tune: {name}: expected a module that is not optimized yet, got another: {why}")
     measure = reward.measure(units, object_sizes)
     return TunedProgram(name, f"{pipeline} and llc -O2", units, measure, object_sizes)
 

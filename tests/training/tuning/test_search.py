@@ -175,7 +175,22 @@ def test_a_program_that_does_not_link_is_an_error(tmp_path: Path) -> None:
     ("arguments", "code", "told"),
     [
         (("none.bc", "-o", "x"), 1, "none.bc: expected a module to read"),
-        (("none.bc",), 2, "tune: expected -o, got none"),
+        (("none.bc",), 2, "tune: expected -o and a decision file to write, got none"),
+        (("--", "make"), 2, "tune: expected -o and a folder for what is found, got none"),
+        (("main.c",), 2, "got main.c, no module; put the command that builds the program behind --, such as"),
+        (("none.bc", "-o", "none/x"), 1, "none is none; make it by `mkdir -p "),
+        (("none.bc", "-o", "."), 1, "tune: -o: expected a file to write, got ., a folder"),
+        (
+            ("none.bc", "-o", "x", "--result=none/x"),
+            1,
+            "--result: expected a file in a folder, got none/x",
+        ),
+        (("-o", "/dev/null/x", "--", "make"), 1, "tune: -o: expected a folder in a folder, got /dev/null/x"),
+        (
+            ("none.bc", "-o", "x", "--update=none"),
+            1,
+            "a decision file or a study, got none, no file",
+        ),
         (("none.bc", "-o", "x", "--budget=0"), 2, "expected a number of seconds above 0, got '0'"),
         (
             ("a.bc", "-o", "x", "--search=inlines"),

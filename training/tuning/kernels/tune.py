@@ -45,6 +45,11 @@ class KernelResult(TuneResult):
     names: Sequence[str] = ()
     """The operations that the plan has decisions for."""
 
+    @property
+    def decides(self) -> bool:
+        """True: the file and the script say what the schedule is, also where it changes nothing."""
+        return True
+
     def save(self, path: str) -> None:
         """Write the decisions to a file, and the script to the same name with ``.mlir``.
 
