@@ -144,7 +144,11 @@ def _searched(options: Mapping[str, Any]) -> TuneResult:
             _say(f"{result.name}: {found} of {counted(result.compiles, 'compilation')} were in the cache")
         path = os.path.abspath(f"{output}/{result.name}.decisions")
         if not result.decides:
-            _say(nothing_found(result, output if options["modules"] else path))
+            _say(
+                nothing_found(
+                    result, output if options["modules"] else path, is_empty=bool(options["corpus"])
+                )
+            )
         elif build:
             linking = ["-flto", "--start-no-unused-arguments", *result.link, "--end-no-unused-arguments"]
             flags = [*linking * bool(options["lto"]), f"--decisions={path}"]

@@ -95,7 +95,7 @@ def tune(
         seconds: the time for each module; 60 if there is no other budget.
         update: a decision file to start from, to search what has changed; or a study, to search all.
         options: LLVM's that the build has anyway, such as ``unwind=shared``; or ``profile=FILE``.
-        output: the decision file to write, or for programs a folder; nothing is written if nothing is found.
+        output: the decision file, or for programs a folder; no file without decisions, but for a corpus.
         function: of a kernel; not needed for the only function of linalg operations.
         threads: of a kernel, how many threads its parallel loops may have.
         study: a file that keeps all trials; a call that was killed goes on, and ends with an equal result.
@@ -285,7 +285,7 @@ class _TuneRequest:
                 trials.end()
             results.append(result)
             if self.output and not self.sources:
-                if result.decides:
+                if result.decides or self.corpus:  # a corpus may teach, with a file for every program
                     result.save(os.path.join(self.output, f"{program.name}.decisions"))
                 result.save_table(os.path.join(self.output, f"{program.name}.json"))
             done(result)

@@ -167,6 +167,7 @@ def test_link_time_optimization_is_tuned(tmp_path: Path) -> None:
     assert [each.name for each in read_decisions(str(folder / "out/demo.decisions"))] == ["ld-temp.o"]
     line = re.search(r"build demo with: (.*)\n", done.out.decode())
     assert line
+    assert "unused" not in built(folder, line[1]).stderr, "clang warns of flags that only the link needs"
     flags = "-flto -fuse-ld=lld -Wl,--gc-sections,--icf=safe"
     stock_size = loaded_by(folder, f"make CXX='clang++-22 {flags}'")
     expected = subprocess.run([folder / "demo"], check=False).returncode

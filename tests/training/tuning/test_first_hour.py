@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +14,7 @@ import passpilot
 from passpilot.cli.tune_text import summary
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.training.tuning.result import TuneResult
+from passpilot.training.tuning.speed import run_hint
 from tests.command import PASSPILOT, Done, refused, run
 from tests.command import passpilot as command
 
@@ -72,6 +74,14 @@ def test_a_module_as_it_should_be_says_nothing(tmp_path: Path) -> None:
         done = command(*words, cwd=tmp_path)
         assert done.code == 0
         assert "clang has" not in done.err
+
+
+def test_what_to_do_about_a_program_of_another_machine() -> None:
+    assert run_hint(f"{platform.machine()}-pc-linux-gnu") == ""
+    linux, bare = run_hint("sparc-unknown-linux-gnu"), run_hint("thumbv7em-none-unknown-eabi")
+    assert "it is for sparc-unknown-linux-gnu, not for this machine: sudo apt-get install qemu-user" in linux
+    assert "qemu" not in bare
+    assert "--reward=mca estimates cycles without a run" in bare
 
 
 def test_the_summary_of_a_kernel_has_no_sizes() -> None:
