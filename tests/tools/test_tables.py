@@ -12,9 +12,11 @@ from typing import Final
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
-from passpilot.cli.cc.clang_arguments import COMPILERS, FOR_PARTS, LINKED, NO_CODE, NO_LINK, WITH_VALUE
+from passpilot.cli.cc.build_process import SHELLS, TOOLS
+from passpilot.cli.cc.clang_arguments import COMPILED, COMPILERS, FOR_PARTS, NO_CODE, NO_LINK, WITH_VALUE
 from passpilot.cli.options_table import FILES, options_of
 from passpilot.features.catalogue import HOOKED
+from passpilot.runners.spec import BUILT_IN
 from tools import proto
 
 ROOT: Final = Path(__file__).parents[2]
@@ -53,9 +55,15 @@ def test_lists_of_words(tables: str) -> None:
     assert words("kNoCode") == sorted(NO_CODE)
     assert words("kNoLink") == sorted(NO_LINK)
     assert words("kForParts") == list(FOR_PARTS)
-    assert words("kLinked") == list(LINKED)
+    assert words("kCompiled") == list(COMPILED)
     assert words("kCompilers") == list(COMPILERS)
     assert words("kFiles") == list(FILES)
+    assert sorted(words("kSchemes")) == sorted(BUILT_IN)
+    assert words("kPolicies") == sorted(path.parent.name for path in ROOT.glob("policies/*/policy.toml"))
+    assert words("kBuildTools") == list(TOOLS)
+    assert words("kShells") == list(SHELLS)
+    assert {each.variable for each in options_of("cc")} < set(words("kVariables"))
+    assert all(len(each) < 16 for each in (*TOOLS, *SHELLS)), "as the system has them"
     assert 'kClang = "clang-99", *kClangxx = "clang++-99";' in tables
 
 
