@@ -83,7 +83,6 @@ soak: setup-test ## sweeps over many programs for BUDGET (90m); the next call go
 	$(MAKE) --no-print-directory mutants || status=2; $(MAKE) --no-print-directory fuzz || status=2; exit $$status
 
 fuzz: setup-test ## inputs of all readers, mutated by what of the code they reach, for BUDGET (90m); the next call goes on
-	@tools/setup.sh sanitize
 	$(PY) -m pip install -q atheris==3.0.0
 	$(PY) -m bench.sweeps.fuzz --budget=$(BUDGET); status=$$?; $(PY) -m bench.pages.reliability; exit $$status
 
@@ -105,8 +104,7 @@ release-figures: setup-test ## the figures of a release: open the sealed package
 	$(PY) -m bench.pages.reliability
 	$(PY) -m bench.pages.oz
 
-sanitize: ## tests with the core under AddressSanitizer and UBSan, then under ThreadSanitizer
-	@tools/setup.sh sanitize
+sanitize: setup-test ## tests with the core under AddressSanitizer and UBSan, then under ThreadSanitizer
 	$(PY) -m tests.corpus.build
 	tools/sanitize.sh address -n $(JOBS) $(UNDER_ADDRESS)
 	tools/sanitize.sh address -m soak tests/plugin/ir/test_fuzz.py

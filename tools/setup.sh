@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# usage: tools/setup.sh build|demo|test|sanitize
+# usage: tools/setup.sh build|demo|test
 #
 # Makes a .venv with passpilot from a bare checkout on Debian 12: installs missing Debian packages (as root or
 # through sudo) and the Python packages of pyproject.toml, and builds the native core in build/cmake. A second
@@ -13,8 +13,6 @@ cd "$(dirname "$0")/.."
 llvm=$(sed -n 's/^set(PASSPILOT_LLVM_MAJOR \([0-9]*\))/\1/p' plugin/CMakeLists.txt)
 python=${PYTHON:-/usr/bin/python3}
 group=${1:-build}
-runtimes=no
-if [ "$group" = sanitize ]; then group=test runtimes=yes; fi # the same .venv
 
 say() { printf 'passpilot: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -23,7 +21,7 @@ case $group in
   build) extras="all" ;;
   demo) extras="all,demo" ;;
   test) extras="all,demo,dev,docs,test" ;;
-  *) die "expected build, demo, test or sanitize, got '$group'" ;;
+  *) die "expected build, demo or test, got '$group'" ;;
 esac
 
 mkdir -p build
@@ -66,10 +64,7 @@ if [ "$group" = test ]; then
   need libcsmith-dev test -f /usr/include/csmith/csmith.h
   need libisl-dev test -f /usr/include/isl/schedule.h # an example
   need wasi-libc test -f /usr/lib/wasm32-wasi/libc.a
-fi
-
-if [ "$runtimes" = yes ]; then
-  need "libclang-rt-$llvm-dev" test -f "$("clang++-$llvm" -print-file-name="libclang_rt.asan-$(uname -m).so")"
+  need "libclang-rt-$llvm-dev" test -f "/usr/lib/llvm-$llvm/lib/clang/$llvm/lib/linux/libclang_rt.profile-$(uname -m).a" # profiles, sanitizers
 fi
 
 known() { apt-cache show --no-all-versions "$@" >/dev/null 2>&1; }
