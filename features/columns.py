@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import ModelError
 from passpilot.plugin.extras import needs
+from passpilot.plugin.failures import did_you_mean
 from passpilot.plugin.files import read_regular, write_file
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 CUSTOM: Final = "passpilot/custom-features"
 """The metadata key of the files of custom features."""
+
+_REMEDY: Final = "give the columns of the table that it was trained on"
 
 KEY: Final = "passpilot/columns/"
 """The start of the metadata key; the input's name follows."""
@@ -104,7 +107,8 @@ def _name(model: onnx.ModelProto, names: Iterable[str], input_name: str, who: st
     size = _elements(value)
     if size is not None and len(columns) > size:
         expected = f"input {value.name!r}: expected names for {size} elements, got {len(columns)}"
-        raise ModelError(f"{who}: {expected}; give the columns of the table that it was trained on")
+        raise ModelError(f"{who}: {expected}; {_REMEDY}")
+    _check_points(columns, size, f"{who}: input {value.name!r}")
     files = {name: os.path.basename(path) for name, path in custom_files(columns).items()}
     earlier = filter(None, custom_features_of(model).split(","))
     texts = dict.fromkeys([*earlier, *(f"{name}={file}" for name, file in files.items() if "," not in file)])
@@ -114,6 +118,24 @@ def _name(model: onnx.ModelProto, names: Iterable[str], input_name: str, who: st
     model.metadata_props.add(key=KEY + value.name, value=",".join(columns))
     if texts:
         model.metadata_props.add(key=CUSTOM, value=",".join(texts))
+
+
+def _check_points(columns: Sequence[str], size: int | None, who: str) -> None:
+    """Refuses misspelt features, and those of a point whose elements do not fill `size` places.
+
+    Names that nothing here resembles belong to a point of somebody's own, which is not known here.
+    """
+    from passpilot.features.point import find_table, point_names
+
+    tables = {point: {entry.spec.name: entry.spec.size for entry in find_table(point)} for point in point_names()}
+    known = {name for table in tables.values() for name in table}
+    for name in columns:
+        if name not in known and (hint := did_you_mean(name, known, 0.85)):
+            raise ModelError(f"{who}: expected features, got {name!r}{hint} If it is yours, load its file first")
+    counts = {sum(table[name] for name in columns) for table in tables.values() if table.keys() >= set(columns)}
+    if size is not None and counts and size not in counts:
+        have = " or ".join(map(str, sorted(counts)))
+        raise ModelError(f"{who}: expected names for {size} elements, got {have}; {_REMEDY}")
 
 
 def _checked(names: Iterable[object], who: str) -> Sequence[str]:

@@ -66,6 +66,21 @@ def test_names_that_do_not_fit(names: list[str], input_name: str, told: str) -> 
     assert not made.metadata_props
 
 
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["cost_estimate"], "expected names for 2 elements, got 1; give the columns of the table"),
+        (["progress", "liverange_size"], "expected names for 2 elements, got 34; give the columns of the table"),
+        (["cost_estimate", "callee_basic_block_cout"], "expected features, got 'callee_basic_block_cout'; did you mean"),
+    ],
+)
+def test_features_that_do_not_fill_the_input(names: list[str], told: str) -> None:
+    made = adder(("x", FLOAT, ["n", 2]))
+    with pytest.raises(ModelError, match=f"^model: input 'x': {told}"):
+        name_columns(made, names)
+    assert not made.metadata_props
+
+
 def test_several_inputs_of_floats() -> None:
     made = adder(("x", FLOAT, [1, 2]), ("z", FLOAT, [1, 2]))
     with pytest.raises(ModelError, match="expected one input of floats, or input_name=, got x, z"):

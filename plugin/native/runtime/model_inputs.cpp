@@ -70,6 +70,11 @@ std::string ModelRunner::loadHint(const std::string &Feature) const {
   return "";
 }
 
+/// Whether features can be concatenated into \p P.
+bool ModelRunner::isFloat(const Port &P) {
+  return P.Type == onnx::Float || P.Type == onnx::Double;
+}
+
 /// Binds \p P to the columns that the model names, to those of \p M (null: none
 /// given), or to the tensor of its name.
 bool ModelRunner::bindInput(Port &P, const InputMap *M,
@@ -90,14 +95,16 @@ bool ModelRunner::bindInput(Port &P, const InputMap *M,
   if (const TensorSpec *Spec = named(Offered, P.Name))
     return fit(P, *Spec);
   const std::string Load = loadHint(P.Name);
+  const std::string Map = isFloat(P) ? ", and map=" + P.Name +
+                                           ":a,b concatenates several into one "
+                                           "input"
+                                     : "";
   return refuse(
       "input '" + P.Name +
       "': expected a tensor that the compiler offers, got " +
       (findOnnx(P.Type) ? numpyName(findOnnx(P.Type)->Ours) : "a tensor") +
       shapeText(P.Shape) + ", which nobody offers" +
-      (Load.empty() ? "; 'passpilot features' lists them, and map=" + P.Name +
-                          ":a,b concatenates several into one input"
-                    : Load));
+      (Load.empty() ? "; 'passpilot features' lists them" + Map : Load));
 }
 
 /// Whether \p M lists the columns that the model names.
@@ -124,9 +131,8 @@ bool ModelRunner::fit(Port &P, const TensorSpec &Spec) {
                   shapeText(Spec.Shape) + " as the compiler offers, " + "got " +
                   (T ? numpyName(T->Ours) : "another type") +
                   shapeText(P.Shape) +
-                  " in the model; export the model with the compiler's spec, "
-                  "or use map=" +
-                  P.Name + ":...");
+                  " in the model; export the model with the compiler's spec" +
+                  (isFloat(P) ? ", or use map=" + P.Name + ":..." : ""));
   P.Shape = Closed;
   P.Size = Spec.elements();
   P.First = Inputs.size();
@@ -138,7 +144,7 @@ bool ModelRunner::fit(Port &P, const TensorSpec &Spec) {
 
 bool ModelRunner::concatenate(Port &P, const std::vector<std::string> &Names,
                               const std::vector<TensorSpec> &Offered) {
-  if (P.Type != onnx::Float && P.Type != onnx::Double)
+  if (!isFloat(P))
     return refuse("input '" + P.Name +
                   "': expected a float or double tensor for its columns, got "
                   "another type; only float inputs are concatenated");

@@ -95,6 +95,7 @@ private:
 
   /// What to load for a feature that nobody offers; empty if that is unknown.
   std::string loadHint(const std::string &Feature) const;
+  static bool isFloat(const Port &P);
   bool bindInput(Port &P, const InputMap *M,
                  const std::vector<TensorSpec> &Offered);
   bool agrees(const Port &P, const InputMap &M);
