@@ -176,7 +176,7 @@ def _run(options: MlirOptOptions, sources: Sequence[Source], advice: Advice) -> 
         failed: list[Error] = []
         for source in sources:  # all of them, to report all errors
             try:
-                outputs.append(_compiled(shared, source, partial(_print_diagnostic, source)))
+                outputs.append(_compiled(shared, source, partial(_print_diagnostic, source), exceptions=False))
             except FAILURES as error:
                 failed.append(error)
         if failed:
@@ -204,13 +204,15 @@ def _verify(shared: _Compilation, sources: Sequence[Source]) -> list[bytes] | No
     return None if complaints else outputs
 
 
-def _compiled(shared: _Compilation, source: Source, tell: Callable[[Diagnostic], None]) -> bytes:
-    """Compile one source; returns the output."""
+def _compiled(
+    shared: _Compilation, source: Source, tell: Callable[[Diagnostic], None], *, exceptions: bool = True
+) -> bytes:
+    """Compile one source; returns the output. An exception of a pass is told as a diagnostic if asked."""
     context = _context(shared)
     pipeline = _pipeline(shared, context)
     module = source.parse(shared.mlir, context, tell)
     with progress(f"{source.name} {shared.options.pass_pipeline}"), prompt_interrupt():
-        pipeline.run(module.operation, shared.advisors, tell=tell)
+        pipeline.run(module.operation, shared.advisors, tell=tell, exceptions=exceptions)
     return _rendered(shared.options, module.operation)
 
 

@@ -92,7 +92,9 @@ class Pipeline:
         self.manager = self._mlir.passmanager.PassManager(element.name, context)
         self._kept: list[object] = []
         self._failures: list[_Failure] = []
+        self._exceptions = True  # whether they are diagnostics, too
         assert element.inner is not None, "parse() made sure"
+        self._root = element
         self._fill(mlir_capi.OpPassManager(self.manager), element.name, element.inner)
 
     def __str__(self) -> str:
@@ -104,16 +106,24 @@ class Pipeline:
         advisors: Advisor | Sequence[Advisor] = (),
         *,
         tell: Callable[[Diagnostic], None] | None = None,
+        exceptions: bool = True,
     ) -> None:
         """Run on an operation, in place.
 
-        `tell` gets every diagnostic; without it, MLIR handles the diagnostics that are not errors.
+        `tell` gets every diagnostic; without it, MLIR handles the diagnostics that are not errors. What a
+        Python pass raises is a diagnostic, too, unless `exceptions` is False.
 
         Raises:
+            PipelineError: the pipeline is for another kind of operation.
             CompilationError: one of MLIR's passes failed.
             PassError: a Python pass raised or failed.
             Error: an advisor failed and its `on_error` is ``fail``.
         """
+        self._exceptions = exceptions
+        root, name = self._root, operation.operation.name
+        if root.name not in ("any", name):
+            wrong = f"expected a pipeline for {name}, got one for {root.name}; write '{name}({root})'"
+            raise refused(WHO, self._text, wrong, root.start, _end(root))
         if not advisors:
             self._run(operation, tell)
             return
@@ -195,7 +205,7 @@ class Pipeline:
         except BaseException as raised:  # noqa: BLE001  (raised again by run())
             self._failures.append(_Failure(_who(name, location), raised))
             mlir_capi.signal_failure(pass_, self._mlir)
-            if not is_interrupt(raised) and location is not None:
+            if self._exceptions and not is_interrupt(raised) and location is not None:
                 location.emit_error(f"pass {name}: {describe_failure(raised)}")
 
 

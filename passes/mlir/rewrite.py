@@ -7,11 +7,13 @@ process. This module catches it and raises it again after the driver has returne
 
 from __future__ import annotations
 
+import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from passpilot.plugin.errors import PassError
-from passpilot.plugin.mlir.bindings import bindings, using
+from passpilot.plugin.failures import did_you_mean
+from passpilot.plugin.mlir.bindings import bindings, operations_in, using
 from passpilot.plugin.mlir.exchange import usable
 
 if TYPE_CHECKING:
@@ -35,12 +37,14 @@ def rewrite_greedily(
 
     Raises:
         Exception: the exception of a pattern; no pattern is applied after it.
-        PassError: a pattern returned something else, or the patterns do not come to an end.
+        PassError: no dialect has an operation of this name, a pattern returned something else, or the
+            patterns do not come to an end.
     """
     rewriting = _Rewriting(limit)
     with usable("rewrite_greedily", operation) as target, using(bindings(target)) as mlir:
         pattern_set = mlir.rewrite.RewritePatternSet(target.context)
         for name, pattern in patterns.items():
+            _check_name(name, target)
             pattern_set.add(name, partial(rewriting.misfits, name, pattern))
         try:
             mlir.rewrite.apply_patterns_and_fold_greedily(target, pattern_set.freeze())
@@ -77,6 +81,19 @@ class _Rewriting:
         if self._left < 0:
             raise _endless(f"{self._limit} rewrites")
         return answer
+
+
+def _check_name(name: str, target: Any) -> None:
+    """Refuses a name that fits no operation; a context that allows unknown dialects has any."""
+    context = target.context
+    dialect, dot, _ = name.partition(".")
+    with contextlib.suppress(ValueError):  # no such dialect
+        if dot:
+            context.get_dialect_descriptor(dialect)  # loads it, so that its operations are known
+    if context.allow_unregistered_dialects or context.is_registered_operation(name):
+        return
+    present = {operation.name for operation in operations_in(target)}
+    raise PassError(f"rewrite_greedily: expected names of operations, got {name!r}{did_you_mean(name, present)}")
 
 
 def _endless(got: str) -> PassError:

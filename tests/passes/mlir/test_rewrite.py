@@ -113,3 +113,14 @@ def test_patterns_without_end() -> None:
         mlir.rewrite_greedily(parsed(TEXT).operation, {"arith.muli": to_itself}, limit=50)
     with pytest.raises(PassError, match="expected patterns that come to an end, got "):
         mlir.rewrite_greedily(parsed(TEXT).operation, {"arith.muli": lambda *_: True})
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("arith.mulli", "; did you mean 'arith.muli'?"), ("arit.muli", "; did you mean 'arith.muli'?"), ("muli", "")],
+)
+def test_a_misspelt_operation(name: str, told: str) -> None:
+    module = parsed(TEXT)
+    with pytest.raises(PassError, match="^rewrite_greedily: expected names of operations, got") as raised:
+        mlir.rewrite_greedily(module.operation, {name: to_shift})
+    assert str(raised.value).endswith(f"{name!r}{told}")
