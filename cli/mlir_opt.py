@@ -176,7 +176,9 @@ def _run(options: MlirOptOptions, sources: Sequence[Source], advice: Advice) -> 
         failed: list[Error] = []
         for source in sources:  # all of them, to report all errors
             try:
-                outputs.append(_compiled(shared, source, partial(_print_diagnostic, source), exceptions=False))
+                outputs.append(
+                    _compiled(shared, source, partial(_print_diagnostic, source), exceptions=False)
+                )
             except FAILURES as error:
                 failed.append(error)
         if failed:

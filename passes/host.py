@@ -10,7 +10,7 @@ from weakref import ref
 
 from passpilot.features.custom import CustomFeature, is_constant, registered
 from passpilot.plugin.errors import Error, FeatureError, StaleViewError, restated
-from passpilot.plugin.failures import describe_failure
+from passpilot.plugin.failures import describe_failure, did_you_mean
 
 if TYPE_CHECKING:
     from passpilot.features.point import Point
@@ -93,6 +93,8 @@ class CompilerHost:
         late = name in registered(self._point)
         got = "one registered after the advisor was made" if late else "none of this name"
         hint = "load its file first, as --load=FILE.py does" if late else "`passpilot features` lists them"
+        if not late:
+            hint += did_you_mean(name, [*self._offered, *self.views])
         return FeatureError(
             f"obs[{name!r}]: expected a feature of the point {self._point}, got {got}; {hint}"
         )

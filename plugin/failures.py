@@ -28,6 +28,8 @@ def headline(error: BaseException) -> str:
     """The exception's type and text on one line."""
     try:
         text = " ".join(str(error).splitlines())
+        if isinstance(error, AttributeError) and error.obj is not None and error.name:
+            text += did_you_mean(error.name, (name for name in dir(error.obj) if name[0] != "_"), 0.75)
     except Exception as second:  # noqa: BLE001  (a broken __str__ must not hide the error)
         text = f"(its text cannot be read: {type(second).__name__})"
     return printable(f"{type(error).__name__}: {text}" if text else type(error).__name__)

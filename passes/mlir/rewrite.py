@@ -93,7 +93,9 @@ def _check_name(name: str, target: Any) -> None:
     if context.allow_unregistered_dialects or context.is_registered_operation(name):
         return
     present = {operation.name for operation in operations_in(target)}
-    raise PassError(f"rewrite_greedily: expected names of operations, got {name!r}{did_you_mean(name, present)}")
+    raise PassError(
+        f"rewrite_greedily: expected names of operations, got {name!r}{did_you_mean(name, present)}"
+    )
 
 
 def _endless(got: str) -> PassError:

@@ -105,7 +105,8 @@ def with_suggestion(error: InputError) -> InputError:
     from passpilot.passes.python.registry import LLVM
     from passpilot.plugin.failures import did_you_mean
 
-    hint = did_you_mean(unknown[1], [*llvm_names(), *LLVM.names()])
+    known = [*llvm_names(), *LLVM.names()]
+    hint = "" if unknown[1] in known else did_you_mean(unknown[1], known)
     own = all(definition.kind.__module__.startswith("passpilot.") for definition in LLVM.known())
     return InputError(f"{text}{'; --load=FILE.py adds passes in Python' * own}{hint}")
 

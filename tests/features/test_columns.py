@@ -70,8 +70,14 @@ def test_names_that_do_not_fit(names: list[str], input_name: str, told: str) -> 
     ("names", "told"),
     [
         (["cost_estimate"], "expected names for 2 elements, got 1; give the columns of the table"),
-        (["progress", "liverange_size"], "expected names for 2 elements, got 34; give the columns of the table"),
-        (["cost_estimate", "callee_basic_block_cout"], "expected features, got 'callee_basic_block_cout'; did you mean"),
+        (
+            ["progress", "liverange_size"],
+            "expected names for 2 elements, got 34; give the columns of the table",
+        ),
+        (
+            ["cost_estimate", "callee_basic_block_cout"],
+            "expected features, got 'callee_basic_block_cout'; did you mean",
+        ),
     ],
 )
 def test_features_that_do_not_fill_the_input(names: list[str], told: str) -> None:

@@ -126,7 +126,7 @@ def test_a_feature_that_came_too_late_is_told() -> None:
     def decide(obs: passpilot.Observation) -> bool:
         if not told:
             passpilot.feature("int64[1]", name="late_one")(lambda _: 1)
-            for name in ("late_one", "no_such_feature"):
+            for name in ("late_one", "no_such_feature", "callee_user"):
                 with pytest.raises(passpilot.errors.FeatureError) as caught:
                     _ = obs[name]
                 told.append(str(caught.value))
@@ -143,6 +143,7 @@ def test_a_feature_that_came_too_late_is_told() -> None:
     assert told == [
         f"obs['late_one']: {expected} one registered after the advisor was made; {load}",
         f"obs['no_such_feature']: {expected} none of this name; `passpilot features` lists them",
+        f"obs['callee_user']: {expected} none of this name; `passpilot features` lists them; did you mean 'callee_users'?",
     ]
 
 

@@ -109,3 +109,8 @@ def test_an_exception_in_a_callback_of_mlirs_bindings_is_said_as_such() -> None:
     )
     assert describe_exception(RuntimeError(text)) == "NameError: name 'nope' is not defined (bad.py:9)"
     assert describe_exception(ValueError(text)).startswith("ValueError: Exception raised in callback")
+
+
+def test_a_misspelt_attribute_has_a_suggestion() -> None:
+    assert failures.headline(raised(lambda: "a".uper())).endswith("'uper'; did you mean 'upper'?")  # type: ignore[attr-defined]
+    assert failures.headline(raised(lambda: "a".quite_other())).endswith("'quite_other'")  # type: ignore[attr-defined]

@@ -117,6 +117,10 @@ std::optional<Mistake> readDecision(std::string_view Line, UnitDecisions &U) {
     Good = W.size() == 2;
     if (Good && !isPermittedOption(Rest))
       return Mistake{ExpectedOption, std::string(Rest), DataHint};
+    constexpr std::string_view Unwind = "unwind=";
+    if (Rest.substr(0, Unwind.size()) == Unwind &&
+        !isUnwindMode(Rest.substr(Unwind.size())))
+      return Mistake{std::string(Unwind) + ExpectedUnwind, std::string(Rest)};
     U.Options.emplace_back(Rest);
   } else if (Kind == "inline") {
     Good = readInline(W, U);

@@ -117,7 +117,11 @@ def test_patterns_without_end() -> None:
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("arith.mulli", "; did you mean 'arith.muli'?"), ("arit.muli", "; did you mean 'arith.muli'?"), ("muli", "")],
+    [
+        ("arith.mulli", "; did you mean 'arith.muli'?"),
+        ("arit.muli", "; did you mean 'arith.muli'?"),
+        ("muli", ""),
+    ],
 )
 def test_a_misspelt_operation(name: str, told: str) -> None:
     module = parsed(TEXT)
