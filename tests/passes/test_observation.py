@@ -140,10 +140,11 @@ def test_a_feature_that_came_too_late_is_told() -> None:
         "expected a feature of the point inline, got",
         "load its file first, as --load=FILE.py does",
     )
+    lists = "`passpilot features` lists them"
     assert told == [
         f"obs['late_one']: {expected} one registered after the advisor was made; {load}",
-        f"obs['no_such_feature']: {expected} none of this name; `passpilot features` lists them",
-        f"obs['callee_user']: {expected} none of this name; `passpilot features` lists them; did you mean 'callee_users'?",
+        f"obs['no_such_feature']: {expected} none of this name; {lists}",
+        f"obs['callee_user']: {expected} none of this name; {lists}; did you mean 'callee_users'?",
     ]
 
 

@@ -125,6 +125,6 @@ def test_patterns_without_end() -> None:
 )
 def test_a_misspelt_operation(name: str, told: str) -> None:
     module = parsed(TEXT)
-    with pytest.raises(PassError, match="^rewrite_greedily: expected names of operations, got") as raised:
+    with pytest.raises(PassError, match=r"^rewrite_greedily: expected names of operations, got") as raised:
         mlir.rewrite_greedily(module.operation, {name: to_shift})
     assert str(raised.value).endswith(f"{name!r}{told}")

@@ -64,7 +64,8 @@ def test_a_wrong_line_is_refused(lines: str, tmp_path: Path) -> None:
 
 def test_a_wrong_mode_of_unwind_tables(tmp_path: Path) -> None:
     path = written(tmp_path, "unit a.c", "option unwind=faults", "option unwind=falts")
-    told = f'decisions {path}:4: expected unwind=full, faults, shared, linked, calls, exceptions or none, got "unwind=falts"'
+    modes = "full, faults, shared, linked, calls, exceptions or none"
+    told = f'decisions {path}:4: expected unwind={modes}, got "unwind=falts"'
     with pytest.raises(InputError, match=re.escape(told)):
         passpilot.optimize(passpilot.Module(CALLS.encode()), "default<O2>", decisions=path)
 
