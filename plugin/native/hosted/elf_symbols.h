@@ -27,8 +27,9 @@ public:
     return std::move(Found);
   }
 
-  /// The addresses of source files, by debug information that is not
-  /// compressed. An object has none: its addresses are within its sections.
+  /// The addresses of source files and their variables, by debug information
+  /// that is not compressed. An object has none: its addresses are within its
+  /// sections.
   std::vector<UnitRange> readUnits() {
     std::vector<UnitRange> Units;
     if (isObject())
@@ -62,11 +63,40 @@ public:
         for (const llvm::DWARFAddressRange &Each : *Ranges)
           Units.emplace_back(Each.LowPC, Each.HighPC,
                              llvm::json::fixUTF8(Name));
+      for (const llvm::DWARFDebugInfoEntry &Entry : Unit->dies())
+        if (const uint64_t At = variableAt({Unit.get(), &Entry}))
+          Units.emplace_back(At, At + 1, llvm::json::fixUTF8(Name));
     }
     return Units;
   }
 
 private:
+  /// The fixed address of a variable; 0 for all else, and for what the linker
+  /// has dropped.
+  static uint64_t variableAt(llvm::DWARFDie Die) {
+    if (Die.getTag() != llvm::dwarf::DW_TAG_variable)
+      return 0;
+    const auto Location = Die.find(llvm::dwarf::DW_AT_location);
+    const auto Block = Location ? Location->getAsBlock() : std::nullopt;
+    if (!Block || Block->empty())
+      return 0;
+    llvm::DWARFUnit &Unit = *Die.getDwarfUnit();
+    const llvm::DataExtractor Data(*Block,
+                                   ELFT::Endianness == llvm::endianness::little,
+                                   Unit.getAddressByteSize());
+    llvm::DataExtractor::Cursor At(1);
+    uint64_t Address = 0;
+    if (Block->front() == llvm::dwarf::DW_OP_addr)
+      Address = Data.getAddress(At);
+    else if (Block->front() == llvm::dwarf::DW_OP_addrx)
+      if (const auto Item = Unit.getAddrOffsetSectionItem(
+              static_cast<uint32_t>(Data.getULEB128(At))))
+        Address = Item->Address;
+    const bool Whole = At && At.tell() == Block->size();
+    llvm::consumeError(At.takeError());
+    return Whole ? Address : 0;
+  }
+
   bool isObject() const { return File.getHeader().e_type == llvm::ELF::ET_REL; }
 
   void readTable(const typename ELFT::Shdr &Table) {

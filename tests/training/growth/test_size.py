@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -114,6 +115,19 @@ def test_source_files(builds: Path, tmp_path: Path) -> None:
     plain = Contents.of(compiled(tmp_path, "plain"))
     hidden = next(symbol for name, symbol in plain.symbols.items() if "hidden" in name)
     assert hidden.unit == "-"
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_variables_have_the_source_of_their_debug_information(tmp_path: Path, version: int) -> None:
+    count = "int count(int n) { static int seen[9] = {1}; return seen[n]++; }"
+    main = "int table[64] = {1}; int main(int argc, char **argv) { return table[argc] + count(argc); }"
+    (tmp_path / "data.c").write_text(f"{count}\n{main}\n")
+    flags = ["-O1", f"-gdwarf-{version}", "-fuse-ld=lld"]
+    subprocess.run(["clang-22", *flags, "data.c", "-o", "data"], cwd=tmp_path, check=True, timeout=60)
+    symbols = Contents.of(str(tmp_path / "data")).symbols
+    units = {name: found.unit for name, found in symbols.items() if re.search(r"table|seen|^main$", name)}
+    assert len(units) == 3
+    assert set(units.values()) == {"data.c"}
 
 
 def test_archives(tmp_path: Path) -> None:
