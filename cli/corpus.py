@@ -289,16 +289,13 @@ def _split(*, corpus: str, output: str, seed: int, shares: tuple[float, ...], sp
     from passpilot.training.corpus.layout import DESCRIPTION, Corpus
     from passpilot.training.corpus.partition import (
         SplitFile,
-        check_programs,
         partition,
         programs_of,
         write_parts,
     )
 
     found = Corpus.read(corpus)
-    fixed = SplitFile.read(split) if split else None
-    if fixed:
-        check_programs(split, fixed, programs_of(found))
+    fixed = SplitFile.of(split, programs_of(found)) if split else None
     parts = partition(found, seed, shares, fixed)
     marks = [f"{part.name}/{DESCRIPTION}" for part in parts]
     with new_folder("corpus split", output, force=force, marks=marks):

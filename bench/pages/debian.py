@@ -29,7 +29,7 @@ def read_rows() -> list[Row]:
 def witnesses(rows: Sequence[Row]) -> str:
     """The tests of all packages that have some, and the sums."""
     built = [row for row in rows if row["units"]]
-    tried = [row for row in built if row["tests"]]
+    tried = [row for row in built if is_witness(row)]
     sums = [
         [
             text,
@@ -47,16 +47,23 @@ def witnesses(rows: Sequence[Row]) -> str:
     names.append("different with advice")
     failed = sum(not row["units"] and row["is_fetched"] and not row["is_ours"] for row in rows)
     lacking = sum(not row["is_fetched"] for row in rows)
+    late = [row["package"] for row in built if row["tests"] and not is_witness(row)]
+    said = f"Not built with all advice before the deadline: {', '.join(late)}.\n" if late else ""
     return f"""{table([*heads, "different"], sums)}
 {failed} more packages do not build with clang-22, or not in time. Of {lacking} more the mirror lacked a file.
-{_faults(ours(rows))}
+{said}{_faults(ours(rows))}
 {table(names, by_package)}"""
 
 
 def _counts(rows: Sequence[Row]) -> list[int]:
     sums = (sum(row[key] for row in rows) for key in ("units", "programs", "broken"))
-    tests = (sum(row[key] for row in rows) for key in ("tests", "flaky"))
-    return [len(rows), *sums, sum(bool(row["tests"]) for row in rows), *tests, sum(map(different, rows))]
+    tests = (sum(row[key] for row in rows if is_witness(row)) for key in ("tests", "flaky"))
+    return [len(rows), *sums, sum(map(is_witness, rows)), *tests, sum(map(different, rows))]
+
+
+def is_witness(row: Row) -> bool:
+    """Whether its tests ran with clang-22 and with all advice, or advice has kept them from that."""
+    return bool(row["tests"] and (row["differences"] or not row["problem"]))
 
 
 def different(row: Row) -> int:

@@ -285,8 +285,10 @@ def test_the_pages_show_what_differs_and_what_grows() -> None:
     bad |= {"sizes": sides | {"@oz": FileSizes(101, 100, 100, 100)._asdict()}}
     rows = [good_row, bad, line(Witnessed("c", "train", "c", "net", problem="c: expected it to build"))]
     rows.append(line(Witnessed("d", "train", "c", "net", is_fetched=False)))
+    rows.append(line(replace(good, package="e", tests=9, problem="e: expected it to build within 600 s")))
     text = page.witnesses(rows)
-    assert "| all | 2 | 4 | 0 | 0 | 2 | 8 | 0 | 1 |" in text
+    assert "| all | 3 | 7 | 0 | 0 | 2 | 8 | 0 | 1 |" in text
+    assert "Not built with all advice before the deadline: e.\n" in text
     assert "1 more packages do not build with clang-22, or not in time. Of 1 more the mirror" in text
     assert "| b | libs | autopkgtest | passed | 1 | 0 | @oz: 1 |" in text
     picture = page.plot(rows)

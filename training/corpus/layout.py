@@ -41,6 +41,9 @@ INNER: Final = "corpus"
 UNSPECIFIED: Final = "<UNSPECIFIED>"
 """What mlgo-utils writes as override where people must put the arguments in."""
 
+PACKAGE: Final = ":"
+"""Between the names of a package and of its program."""
+
 SUFFIXES: Final = (".bc", ".cmd", ".thinlto.bc")
 """How the files of a module end."""
 
@@ -272,7 +275,7 @@ def _joined(folder: Path, parts: Mapping[str, Corpus]) -> Corpus:
 def _of_package(package: str, part: Corpus, program: CorpusProgram) -> CorpusProgram:
     return replace(
         program,
-        name=f"{package}:{program.name}",
+        name=f"{package}{PACKAGE}{program.name}",
         objects=tuple(f"{package}/{name}" for name in program.objects),
         libraries=tuple(tuple(f"{package}/{name}" for name in group) for group in program.libraries),
         directory="" if program.is_library else link_folder(program, str(part.folder)),

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Splits a corpus by programs into parts for training, validation and test.
 
-Programs that share modules, or that a file of families names together, come into the same part.
+Programs that share modules, that are of one package, or that a file of families names together, come into the
+same part.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.failures import utf8
 from passpilot.plugin.json_and_toml import read_toml, typed_record
-from passpilot.training.corpus.layout import Corpus
+from passpilot.training.corpus.layout import PACKAGE, Corpus
 
 PARTS: Final = ("train", "validation", "test")
 SHARES: Final = (0.7, 0.15, 0.15)
@@ -58,9 +59,35 @@ class SplitFile:
             raise InputError(f"{path}: parts: expected every program once, got {twice[0]!r} again")
         return file
 
+    @classmethod
+    def of(cls, path: str, known: Collection[str]) -> SplitFile:
+        """Read a file about these programs; the name of a package stands for all of them that it has.
+
+        Raises:
+            InputError: the file is wrong, or names others.
+        """
+        file = cls.read(path)
+        members: dict[str, list[str]] = {}
+        for name in known:
+            members.setdefault(package_of(name), []).append(name)
+        check_programs(path, file, {*known, *members})
+        families, parts = (
+            {
+                table: tuple(dict.fromkeys(one for name in names for one in members.get(name, [name])))
+                for table, names in tables.items()
+            }
+            for tables in (file.families, file.parts)
+        )
+        return cls(families, parts)
+
     def by_program(self) -> dict[str, str]:
         """The parts of the programs that the file fixes."""
         return {name: part for part, names in self.parts.items() for name in names}
+
+
+def package_of(program: str) -> str:
+    """The package of a program, if its corpus is one of packages; else the program itself."""
+    return program.partition(PACKAGE)[0]
 
 
 def programs_of(corpus: Corpus) -> dict[str, tuple[str, ...]]:
@@ -114,7 +141,10 @@ def _groups(programs: Mapping[str, tuple[str, ...]], families: Iterable[Sequence
     graph.add_edges_from(
         ((name, ""), ("", module)) for name, modules in programs.items() for module in modules
     )
-    for family in families:
+    packages: dict[str, list[str]] = {}
+    for name in programs:
+        packages.setdefault(package_of(name), []).append(name)
+    for family in (*families, *packages.values()):
         known = [(name, "") for name in family if name in programs]
         graph.add_edges_from((known[0], name) for name in known)
     groups = (sorted(name for name, _ in group if name) for group in connected_components(graph))

@@ -25,7 +25,7 @@ from passpilot.plugin.load import load_file
 from passpilot.runners.plurals import counted
 from passpilot.runners.spec import check_runner_spec
 from passpilot.training.corpus.layout import Corpus
-from passpilot.training.corpus.partition import PARTS, SplitFile, check_programs, programs_of
+from passpilot.training.corpus.partition import PARTS, SplitFile, programs_of
 from passpilot.training.data.flips import FlipSettings, gather_flips
 from passpilot.training.data.gather import Taught, TaughtModule, Teaching, gather, logged_decisions
 from passpilot.training.data.shards import SUFFIX, DecisionRows, ShardWriter
@@ -208,9 +208,7 @@ def _known(teachers: Sequence[str]) -> tuple[str, ...]:
 
 
 def _parts(split: str, corpus: str, inputs: Sequence[str]) -> SplitFile:
-    file = SplitFile.read(split)
-    check_programs(split, file, programs_of(Corpus.read(corpus)) if corpus else {*map(program_of, inputs)})
-    return file
+    return SplitFile.of(split, programs_of(Corpus.read(corpus)) if corpus else {*map(program_of, inputs)})
 
 
 def _logs(

@@ -16,7 +16,7 @@ from passpilot.plugin.load import load_file
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.plurals import counted
 from passpilot.training.corpus.layout import Corpus
-from passpilot.training.corpus.partition import SplitFile, check_programs, programs_of
+from passpilot.training.corpus.partition import SplitFile, programs_of
 from passpilot.training.data.collection import Steps, chosen_modules
 from passpilot.training.data.gather import TaughtModule
 from passpilot.training.learning.card import CARD, card, table
@@ -70,10 +70,8 @@ def fit_native_size(
     modules = chosen_modules(inputs, corpus, program, passes)
     parts = {module.program: TRAIN for module in modules}
     if split:
-        chosen = SplitFile.read(split)
         everything = programs_of(Corpus.read(corpus)) if corpus else {module.program for module in modules}
-        check_programs(split, chosen, everything)
-        fixed = chosen.by_program()
+        fixed = SplitFile.of(split, everything).by_program()
         parts = {name: fixed[name] for name in parts if name in fixed}
     step = Steps(callbacks)
     step.total = sum(module.program in parts for module in modules)

@@ -252,9 +252,10 @@ def _advised(
     try:
         build = package.build(variant, compiler)
     except Error as error:
-        return replace(
-            row, problem=str(error), is_ours=True, differences={**row.differences, name: [str(error)]}
-        )
+        if package.is_late(error):
+            return replace(row, problem=str(error))
+        failed = {**row.differences, name: [str(error)]}
+        return replace(row, problem=str(error), is_ours=True, differences=failed)
     ours = run_tests(build) if suite and not suite.installed else None
     if name != "random" or (suite and suite.installed):
         files[name] = installed(build)

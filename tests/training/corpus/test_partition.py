@@ -171,3 +171,19 @@ def test_a_wrong_command_line(corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "there" / "x").touch()
     line = refused("corpus", "split", corpus.folder, "-o", "there", cwd=tmp_path)
     assert "expected a new folder, got there, which has other files" in line
+
+
+def test_a_package_stays_whole_and_its_name_stands_for_its_programs(tmp_path: Path) -> None:
+    rows = [(f"p{number}:{name}", f"p{number}/{name}.c") for number in range(6) for name in "ab"]
+    corpus = corpus_of(tmp_path / "made", *rows)
+    for seed in range(4):
+        for part in partition(corpus, seed):
+            packages = [name.partition(":")[0] for name in part.programs]
+            assert all(packages.count(package) == 2 for package in packages)
+    (tmp_path / "s.toml").write_text('[parts]\ntest = ["p1", "p2:a"]\n')
+    file = SplitFile.of(str(tmp_path / "s.toml"), programs_of(corpus))
+    assert file.by_program() == {"p1:a": "test", "p1:b": "test", "p2:a": "test"}
+    assert {"p1:a", "p1:b", "p2:a", "p2:b"} <= set(names(corpus, 0, file)[2])
+    (tmp_path / "s.toml").write_text('[parts]\ntest = ["p9"]\n')
+    with pytest.raises(InputError, match=r"expected programs among p0, p0:a, p0:b, .*, got p9"):
+        SplitFile.of(str(tmp_path / "s.toml"), programs_of(corpus))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -13,11 +14,14 @@ import pytest
 from passpilot.cli.train import main
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.module import Module
+from passpilot.training.corpus.layout import Corpus
+from passpilot.training.corpus.partition import PARTS
 from passpilot.training.data.collection import collect, loose_modules, write_description
 from passpilot.training.data.gather import Teaching
 from passpilot.training.data.shards import DecisionShards
 from passpilot.training.tuning.decision_file import CallKey, UnitDecisions, write_decisions
 from tests.command import passpilot, refused
+from tests.training.evaluation.small import corpus
 from tests.training.shards import gathered
 
 
@@ -95,6 +99,20 @@ def test_wrong_command_lines_are_refused(arguments: tuple[str, ...], error: str,
         main(["data", *arguments, "-o", str(tmp_path / "x")])
     assert error in str(caught.value)
     assert not (tmp_path / "x").exists()
+
+
+def test_packages_are_taught_as_one_corpus_and_split_by_their_names(tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    made = corpus(tmp_path / "made")
+    for package in ("foo", "bar"):
+        shutil.copytree(made, tmp_path / "packages" / package / "corpus")
+    (tmp_path / "s.toml").write_text('[parts]\ntrain = ["foo"]\ntest = ["bar:count"]\n')
+    words = ("--corpus=packages", "--split=s.toml", "-o", "data")
+    done = passpilot("train", "data", *words, cwd=tmp_path)
+    assert done.code == 0, done.err
+    known = {program.name for program in Corpus.read(made).programs}
+    parts = {part: {path.stem for path in (tmp_path / "data" / part).glob("*.parquet")} for part in PARTS}
+    assert parts == {"train": {f"foo_{name}" for name in known}, "validation": set(), "test": {"bar_count"}}
 
 
 def test_a_folder_with_files_is_refused(program: Path, tmp_path: Path) -> None:
