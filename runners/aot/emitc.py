@@ -61,6 +61,8 @@ _NAMED_FIELD: Final = re.compile(
 )
 _CLANG: Final = f"clang++-{MAJOR}"
 _CLANG_SECONDS: Final = 300
+_SUMS: Final = ("-ffp-contract=fast", "-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math")
+"""Sums may be reordered and fused with products, as in ONNX models: the loops then use vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +294,7 @@ def compile_cpp(model: CppModel, processor: Processor, symbol: str) -> Module:
     """
     command = [_clang(model.path), "-x", "c++", "-std=c++17", "-O3", "-w", "-fPIC", "-fno-exceptions"]
     command += ["-Xclang", "-disable-llvm-passes", "-emit-llvm", f"--target={processor.triple}"]
+    command += _SUMS
     if processor.name != "generic":
         command += ["-Xclang", "-target-cpu", "-Xclang", processor.name]
     for attribute in filter(None, processor.attributes.split(",")):
