@@ -38,6 +38,8 @@ START = ("lt(cost_estimate, 0.0)", "lt(cost_estimate, if_else(lt(callee_users, 2
 HEIGHT, NODES, NAMES = 6, 24, 8
 """The largest expressions: their height, nodes and features."""
 CROSSED, CHANGED = 0.6, 0.3
+FAILED = -1.0
+"""The score of what cannot be compiled, or makes compilations fail: less than any other."""
 SHAPES = {
     "lt": "{} < {}",
     "both": "({} and {})",
@@ -110,7 +112,8 @@ def tools_of(names: gp.PrimitiveSetTyped, scores: dict, folder: str) -> base.Too
             path = Path(folder, "candidate.py")
             path.write_text(text)
             scores[text] = evaluate(str(path))
-        return (float(scores[text]["combined_score"]),)
+        found = scores[text]
+        return (FAILED if "error" in found else float(found["combined_score"]),)
 
     box.register("score", score)
     box.register("choose", tools.selDoubleTournament, fitness_size=3, parsimony_size=1.3, fitness_first=True)
@@ -159,8 +162,10 @@ def main(output: str, generations: int = 10, size: int = 20) -> None:
             (best,) = tools.selBest(population, 1)
             print(f"generation {number}: {best.fitness.values[0]:.5f} {best}", flush=True)
     text = text_of(best)
-    Path(output).write_text(text)
     found = scores[text]
+    if "error" in found:
+        sys.exit(f"expressions: expected a candidate that compiles, got none: {found['error']}")
+    Path(output).write_text(text)
     print(f"trained {found['combined_score']:.5f}, validated {found['validated']:.5f}, {len(scores)} tried")
 
 

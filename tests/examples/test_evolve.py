@@ -117,3 +117,14 @@ def test_random_expressions_are_python_of_numbers(tmp_path: Path, monkeypatch: p
                 tensor[...] = values.integers(-50, 50)
                 python.tensors[name][...] = tensor
             assert compiled.evaluate() == python.evaluate()
+
+
+def test_what_fails_scores_less_than_all_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The evaluator's 0 would be better than a heuristic that costs a few bytes."""
+    monkeypatch.syspath_prepend(str(EVOLVE))
+    module = importlib.import_module("expressions")
+    monkeypatch.setattr(module, "evaluate", lambda _: {"combined_score": 0.0, "error": "it fails"})
+    names = module.grammar()
+    box = module.tools_of(names, {}, str(tmp_path))
+    tree = module.gp.PrimitiveTree.from_string("lt(cost_estimate, 0.0)", names)
+    assert box.score(tree) == (module.FAILED,) < (-0.5,)
