@@ -2,7 +2,13 @@
 # `make demo` and `make test` work from a bare checkout on Debian 12: they install what is missing, once.
 SHELL := /bin/bash
 unexport PYTHONDONTWRITEBYTECODE # without bytecode, every command that a test runs compiles the package again
-PY := .venv/bin/python
+# LLVM's major version, such as `make test LLVM=23`. One that is not the default is built beside it, in a .venv of its
+# own, and the sources are not linted again.
+LLVM ?= $(PASSPILOT_LLVM)
+BESIDE := $(addprefix -,$(filter-out $(shell sed -n 's/^set(PASSPILOT_LLVM_MAJOR \([0-9]*\))/\1/p' plugin/CMakeLists.txt),$(LLVM)))
+export PASSPILOT_LLVM := $(LLVM)
+VENV := .venv$(BESIDE)
+PY := $(VENV)/bin/python
 JOBS ?= $(shell nproc)
 # Tests also wait, for deadlines and other processes.
 WORKERS ?= $(shell expr $(JOBS) + 2)
@@ -30,7 +36,7 @@ demo: ## compile zstd with stock -Oz, a Python policy and a model fitted on the 
 
 test: setup-test corpus ## set up, build, then lint, types, docs and lit beside pytest
 	@rm -f $(SUMMARIES)
-	@$(MAKE) --no-print-directory --keep-going lint types docs lit >build/checks.out 2>&1 & \
+	@$(MAKE) --no-print-directory --keep-going $(if $(BESIDE),,lint types docs) lit >build/checks.out 2>&1 & \
 	checks=$$!; trap "kill $$checks" INT TERM; \
 	$(MAKE) --no-print-directory pytest; status=$$?; wait $$checks || status=2; \
 	cat build/checks.out $(SUMMARIES); exit $$status
@@ -60,7 +66,7 @@ pytest: setup-test ## the tests in tests/
 	echo "pytest: $$(tail -n 1 build/pytest.out)" >build/pytest.txt; exit $$status
 
 lit: setup-test ## the command-line tests in lit_tests/
-	@set -o pipefail; .venv/bin/lit -sv --timeout 60 -j $(JOBS) lit_tests | tee build/lit.out; status=$$?; \
+	@set -o pipefail; $(VENV)/bin/lit -sv --timeout 60 -j $(JOBS) lit_tests | tee build/lit.out; status=$$?; \
 	echo "lit: $$(sed -n '/^Total Discovered Tests/,$$p' build/lit.out | tr -s '\n ' ' ')" >build/lit.txt; exit $$status
 
 docs: setup-test ## the documentation site, in site/; refuses broken links, stale commands and missing docstrings
@@ -115,5 +121,5 @@ wheel: setup-test ## dist/: wheels that need no LLVM on the system, and the sdis
 	$(PY) tools/wheels.py
 
 clean: ## remove what was built; the corpus stays in the user's cache
-	rm -rf .venv build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-* build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

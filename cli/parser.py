@@ -81,6 +81,7 @@ class Parser(argparse.ArgumentParser):
         description: str,
         epilog: str,
         old_names: Mapping[str, str] = MappingProxyType({}),
+        color: bool = False,
     ) -> None:
         super().__init__(
             prog,
@@ -90,6 +91,7 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             add_help=False,
         )
+        self.color = color  # since Python 3.14, parsers of subcommands get it from their parent
         self._place: argparse._ActionsContainer = self
         self.option("help", "h", action="help", help="show this text")
         self._old_names = old_names

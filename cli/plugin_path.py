@@ -29,12 +29,15 @@ def main(argv: Sequence[str]) -> int:
     found = [find() for name, find in PLACES.items() if getattr(options, name)]
     if len(found) > 1:
         raise UsageError(f"plugin-path: expected one of --{', --'.join(PLACES)}, got {len(found)} of them")
-    print(*(found or [llvm_plugin()]))
+    if found and options.llvm != MAJOR:
+        raise UsageError(f"plugin-path: expected --llvm={MAJOR} with another option, got {options.llvm}")
+    print(*(found or [llvm_plugin(options.llvm)]))
     if options.mlir:
         _expect_tool(f"mlir-opt-{MAJOR}", package=f"mlir-{MAJOR}-tools")
     elif not found:
         _expect_tool(
-            *(f"{tool}-{MAJOR}" for tool in ("opt", "clang", "llc", "ld.lld")), package=f"llvm-{MAJOR}"
+            *(f"{tool}-{options.llvm}" for tool in ("opt", "clang", "llc", "ld.lld")),
+            package=f"llvm-{options.llvm}",
         )
     return 0
 
@@ -56,6 +59,8 @@ def make_parser() -> Parser:
         epilog=EPILOG,
     )
     parser.option("mlir", action="store_true", help=f"the one for mlir-opt-{MAJOR}")
+    text = f"the one for another LLVM than {MAJOR}, which must be built, too"
+    parser.option("llvm", metavar="VERSION", type=int, default=MAJOR, help=text)
     parser.option("c", action="store_true", help="libpasspilot_c.so.1, the C API")
     parser.option("cmakedir", action="store_true", help="the folder for CMake's passpilot_DIR")
     parser.option("pkgconfigdir", action="store_true", help="the folder for PKG_CONFIG_PATH")

@@ -3,21 +3,22 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
-
-import lit.formats
 
 from passpilot.lit import configure
 
 config = globals()["config"]  # lit runs this file with the configuration to fill in
 here = Path(__file__).resolve().parent
+sys.path.insert(0, str(here.parent))
+from tests.other_llvm import ShTest  # noqa: E402
 
 for number, action in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:  # as under nohup; the commands would inherit it
         signal.signal(number, action)
 
 config.name = "passpilot"
-config.test_format = lit.formats.ShTest(execute_external=False)
+config.test_format = ShTest(execute_external=False)
 config.suffixes = [".ll", ".test"]
 config.excludes = ["Inputs"]
 config.test_source_root = str(here)

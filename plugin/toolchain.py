@@ -38,9 +38,34 @@ def installed(name: str, hint: str = "build passpilot again") -> str:
     raise InputError(f"passpilot: expected {name} in {plugin.__path__[-1]}, got none; {hint}")
 
 
-def llvm_plugin() -> Path:
-    """The plugin for LLVM's tools: opt, clang, llc and lld."""
-    return _path("libpasspilot.so")
+def llvm_plugin(major: int = MAJOR) -> Path:
+    """The plugin for LLVM's tools: opt, clang, llc and lld.
+
+    Args:
+        major: the version of LLVM. A checkout has an environment for each, beside each other.
+
+    Raises:
+        InputError: there is none for this version.
+    """
+    return _path("libpasspilot.so") if major == MAJOR else _beside(major) / "libpasspilot.so"
+
+
+def _beside(major: int) -> Path:
+    """The folder of the native core for another LLVM, in an environment beside ours, such as .venv-23."""
+    import sys
+    from pathlib import Path
+
+    ours = Path(sys.prefix)
+    default = ours.name.removesuffix(f"-{MAJOR}")
+    for name in (f"{default}-{major}", default):
+        found = ours.with_name(name).glob("lib/python3*/*-packages/passpilot/plugin/version.py")
+        for file in found:
+            if f"MAJOR = {major}\n" in file.read_text():
+                return file.parent
+    raise InputError(
+        f"passpilot: expected LLVM {MAJOR}, which it is built with, got {major}; "
+        f"PASSPILOT_LLVM={major} tools/setup.sh build makes {ours.with_name(f'{default}-{major}')}"
+    )
 
 
 def mlir_plugin() -> Path:

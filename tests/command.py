@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from passpilot.plugin.version import MAJOR
+
 PASSPILOT: Final = Path(sys.executable).with_name("passpilot")
 GENEROUS: Final = 60.0
 """Seconds that no command here comes near unless something is broken."""
@@ -114,4 +116,4 @@ def stock(source: Path, *flags: str, cwd: Path | None = None) -> bytes:
     return subprocess.run([OPT, source, *flags, "-o", "-"], check=True, capture_output=True, cwd=cwd).stdout
 
 
-OPT: Final = Path(subprocess.check_output(["llvm-config-22", "--bindir"], text=True).strip(), "opt")
+OPT: Final = Path(subprocess.check_output([f"llvm-config-{MAJOR}", "--bindir"], text=True).strip(), "opt")

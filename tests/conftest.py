@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from passpilot.plugin.registry import snapshot
 from tests.corpus.build import build
 from tests.corpus.programs import programs
+from tests.other_llvm import not_tested
 
 for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
     # `nohup make test &` starts us with signals ignored, and each process that a test starts inherits that.
@@ -54,6 +55,14 @@ def nothing_stays() -> Iterator[None]:
     before = _registered()
     yield
     assert _registered() == before
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the files that name LLVM 22 or its tools where passpilot is built with another one."""
+    reasons = {path: not_tested(path) for path in {item.path for item in items}}
+    for item in items:
+        if reason := reasons[item.path]:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def _registered() -> set[tuple[object, str]]:

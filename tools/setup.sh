@@ -6,11 +6,17 @@
 # through sudo) and the Python packages of pyproject.toml, and builds the native core in build/cmake. A second
 # run only rebuilds changed C++ files.
 #
-# PYTHON      the interpreter of the .venv (default /usr/bin/python3, 3.11 or newer)
-# NO_INSTALL  set to 1: never call apt-get; say what is missing and stop
+# PYTHON          the interpreter of the .venv (default /usr/bin/python3, 3.11 or newer)
+# NO_INSTALL      set to 1: never call apt-get; say what is missing and stop
+# PASSPILOT_LLVM  the major version of LLVM. One that is not the default has a .venv-VERSION and a build/cmake-VERSION
+#                 of its own, and the Python packages of the extra other-llvm
 set -euo pipefail
 cd "$(dirname "$0")/.."
-llvm=$(sed -n 's/^set(PASSPILOT_LLVM_MAJOR \([0-9]*\))/\1/p' plugin/CMakeLists.txt)
+default=$(sed -n 's/^set(PASSPILOT_LLVM_MAJOR \([0-9]*\))/\1/p' plugin/CMakeLists.txt)
+llvm=${PASSPILOT_LLVM:-$default}
+beside=
+if [ "$llvm" != "$default" ]; then beside=-$llvm; fi
+venv=.venv$beside cmake=build/cmake$beside
 python=${PYTHON:-/usr/bin/python3}
 group=${1:-build}
 
@@ -23,6 +29,7 @@ case $group in
   test) extras="all,demo,dev,docs,test" ;;
   *) die "expected build, demo or test, got '$group'" ;;
 esac
+if [ -n "$beside" ]; then extras=other-llvm; fi
 
 mkdir -p build
 exec 9>build/setup.lock
@@ -50,7 +57,7 @@ if [ "$python" = /usr/bin/python3 ]; then
 fi
 need "lld-$llvm" command -v "ld.lld-$llvm" # tune, eval and link-time optimization
 need "mlir-$llvm-tools" command -v "mlir-opt-$llvm" # passes in MLIR
-if [ "$group" = test ]; then
+if [ "$group" = test ] && [ -z "$beside" ]; then
   need "libomp-$llvm-dev" test -f "/usr/lib/llvm-$llvm/lib/libomp.so"
   need llvm-14 command -v opt-14 # a test: the plugin refuses another LLVM's tools
   need clang-14 command -v clang-14
@@ -84,6 +91,7 @@ install_missing() {
   say "installing from Debian: ${missing[*]}"
   if ! known "${missing[@]}"; then
     "${apt[@]}" update
+    known "${missing[@]}" || [ -z "$beside" ] || die "LLVM $llvm is not among this system's packages; Debian sid has 23"
     known "${missing[@]}" || die "LLVM $llvm is not among this system's packages; Debian 12 has it in its security" \
       "suite: echo 'deb http://deb.debian.org/debian-security bookworm-security main' >>/etc/apt/sources.list"
   fi
@@ -100,38 +108,38 @@ case $found in "$llvm".*) ;; *) die "expected LLVM $llvm, llvm-config-$llvm says
 # --- the .venv, remade when its inputs change ---------------------------------------------------------------
 mlir() { test -f "/usr/lib/llvm-$llvm/include/mlir/Transforms/Inliner.h"; } # needed to build the plugin for mlir-opt
 key=$({ "$python" -VV; pwd; echo "$found"; mlir && echo mlir; sed '/^\[tool.ruff\]/,$d' pyproject.toml; cat plugin/*.py.in; } | sha256sum | cut -c1-32)
-stamp() { echo ".venv/.passpilot-$1"; }
+stamp() { echo "$venv/.passpilot-$1"; }
 stamped() { [ -f "$(stamp "$1")" ] && [ "$(cat "$(stamp "$1")")" = "$key" ]; }
 up_to_date() { stamped "$group" || { [ "$group" != test ] && stamped test; } || { [ "$group" = build ] && stamped demo; }; }
 
-pip() { .venv/bin/python -m pip --disable-pip-version-check -q "$@" 2> >(grep -v '^WARNING: Location' >&2); }
+pip() { "$venv"/bin/python -m pip --disable-pip-version-check -q "$@" 2> >(grep -v '^WARNING: Location' >&2); }
 
 build_requirements() {
-  .venv/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
+  "$venv"/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
 }
 
-site() { .venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))'; }
+site() { "$venv"/bin/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))'; }
 
 make_venv() {
-  if ! .venv/bin/python -c '' 2>/dev/null; then
-    say "creating .venv"
-    rm -rf .venv
-    "$python" -m venv .venv
+  if ! "$venv"/bin/python -c '' 2>/dev/null; then
+    say "creating $venv"
+    rm -rf "$venv"
+    "$python" -m venv "$venv"
   fi
   say "installing Python packages ($extras) and building the core"
   mapfile -t requirements < <(build_requirements)
   pip install "${requirements[@]}" "cmake>=3.25" ninja
   # No build isolation: the build directory persists and needs the same nanobind each time.
-  pip install --no-build-isolation --config-settings build-dir=build/cmake -e ".[$extras]"
+  pip install --no-build-isolation --config-settings build-dir="$cmake" -e ".[$extras]"
   echo "$key" >"$(stamp "$group")"
 }
 
-if .venv/bin/python -c '' 2>/dev/null && up_to_date && [ -f build/cmake/build.ninja ]; then
-  log=build/ninja.log
-  .venv/bin/cmake --build build/cmake >"$log" 2>&1 || { cat "$log" >&2; die "the core does not compile"; }
+if "$venv"/bin/python -c '' 2>/dev/null && up_to_date && [ -f "$cmake/build.ninja" ]; then
+  log=build/ninja$beside.log
+  "$venv"/bin/cmake --build "$cmake" >"$log" 2>&1 || { cat "$log" >&2; die "the core does not compile"; }
   grep -q 'no work to do' "$log" || { grep -B1 -A4 'warning:' "$log" >&2 || true; }
-  .venv/bin/cmake --install build/cmake --prefix "$(site)" --component Unspecified >>"$log"
-  cmp -s build/cmake/passpilot .venv/bin/passpilot || install build/cmake/passpilot .venv/bin/passpilot
+  "$venv"/bin/cmake --install "$cmake" --prefix "$(site)" --component Unspecified >>"$log"
+  cmp -s "$cmake/passpilot" "$venv"/bin/passpilot || install "$cmake/passpilot" "$venv"/bin/passpilot
 else
   make_venv
 fi

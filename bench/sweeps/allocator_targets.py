@@ -16,6 +16,7 @@ from typing import Final
 from bench.lib import command, read, write
 from bench.sweeps.programs import sizes
 from passpilot.plugin.toolchain import llvm_plugin
+from passpilot.plugin.version import MAJOR
 from tests.corpus.programs import all_programs
 from tests.passes.allocation.allocated import TRIPLES, optimized, retargeted
 
@@ -28,7 +29,7 @@ def generated(name: str, target: str, allocator: str) -> subprocess.CompletedPro
     source = retargeted(optimized(name), target)
     flags = ["-O2", f"-regalloc={allocator}", "-relocation-model=pic", "-filetype=null"]
     target_flags = ["-verify-machineinstrs", f"-mtriple={TRIPLES[target]}"]
-    command = ["llc-22", f"-load={llvm_plugin()}", *flags, *target_flags, str(source)]
+    command = [f"llc-{MAJOR}", f"-load={llvm_plugin()}", *flags, *target_flags, str(source)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

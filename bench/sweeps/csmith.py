@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from bench.lib import Bar, command, require
 from bench.lib.corpus import code_size
+from passpilot.plugin.version import MAJOR
 from tests.command import PASSPILOT
 
 HEADERS: Final = ("-w", "-I/usr/include/csmith")
@@ -58,7 +59,7 @@ def compiled(source: Path, name: str, *compiler: str) -> Path:
 def printed(code: Path, patience: float) -> bytes | None:
     """What the linked program prints; its exit code comes last. None if it runs too long."""
     program = str(code.with_suffix(""))
-    run(["clang-22", str(code), "-o", program])
+    run([f"clang-{MAJOR}", str(code), "-o", program])
     with contextlib.suppress(subprocess.TimeoutExpired):
         done = subprocess.run([program], capture_output=True, timeout=patience, check=False)
         return done.stdout + str(done.returncode).encode()
@@ -71,10 +72,10 @@ def measured(seed: int, policy: str) -> Sizes | None:
         source = Path(folder, "random.c")
         with source.open("wb") as file:
             run(["csmith", "--seed", str(seed)], cwd=folder, stdout=file)
-        expected = printed(compiled(source, "plain", "clang-22", "-O0"), PATIENCE)
+        expected = printed(compiled(source, "plain", f"clang-{MAJOR}", "-O0"), PATIENCE)
         if expected is None:
             return None
-        level = compiled(source, "level", "clang-22", "-Oz")
+        level = compiled(source, "level", f"clang-{MAJOR}", "-Oz")
         small = compiled(source, "small", str(PASSPILOT), "cc", "-Oz", f"--policy={policy}")
         return Sizes(code_size(level), code_size(small), printed(small, 10 * PATIENCE) == expected)
 

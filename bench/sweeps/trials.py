@@ -58,7 +58,7 @@ STOCK_RUNS: Final = 20
 """Stock opt has several outputs for a few inputs: ours must be among those of so many runs."""
 CASE: Final = 4 * 3600
 """Seconds on the clock for one case: only what hangs takes so long."""
-LEVELS: Final = ("O1", "O2", "O3", "Os", "Oz")
+LEVELS: Final = stock.LEVELS
 """The trials of `identity`; its programs are ``NAME/UNIT``."""
 GENERATED: Final = tuple(f"llc {level} {target}" for target in TRIPLES for level in LEVELS[:3])
 """The trials of `llc`, of the same programs."""

@@ -26,6 +26,7 @@ from passpilot.features.llvm.repeats import Repeats
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.python.api import module_pass
 from passpilot.plugin.errors import UsageError
+from passpilot.plugin.version import MAJOR
 
 if TYPE_CHECKING:
     from passpilot.plugin.ir import Function
@@ -37,7 +38,8 @@ OUTLINER: Final = DecisionPoint[int].of(MODULE_TABLE, lambda _: RUNS.index("as t
 OUTLINE: Final = DecisionPoint[bool].of(TABLE, lambda _: True)
 """The decision about a function: whether the outliner may take from it."""
 
-_CLOSED: Final = "nooutline"
+_CLOSED: Final = "nooutline" if MAJOR >= 23 else '"nooutline"'
+"""As the text of an attribute: before LLVM 23 it was a string, and strings are quoted."""
 
 
 @module_pass("advised-outliner", required=True)
@@ -69,7 +71,7 @@ class AdvisedOutline:
         if not OUTLINE.is_asked:
             return False
         functions = [function for function in module.functions if not function.is_declaration]
-        asked = [function for function in functions if f'"{_CLOSED}"' not in function.attributes]
+        asked = [function for function in functions if _CLOSED not in function.attributes]
         repeats, calls = Repeats(functions), _call_sites(functions)
         observed = [observe(function, calls.get(function, 0), module.triple, repeats) for function in asked]
         answers = OUTLINE.ask_all(observed, asked)
@@ -80,8 +82,8 @@ def _close(functions: Iterable[Function]) -> bool:
     """Close functions to the outliner; returns whether any was open."""
     changed = False
     for function in functions:
-        if f'"{_CLOSED}"' not in function.attributes:
-            function.add_attribute(f'"{_CLOSED}"')
+        if _CLOSED not in function.attributes:
+            function.add_attribute(_CLOSED)
             changed = True
     return changed
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import llvm_plugin, mlir_plugin
+from passpilot.plugin.version import MAJOR
 from tests.command import PASSPILOT, passpilot, run
 
 
@@ -28,3 +30,33 @@ def test_a_plugin_without_a_tool(
     assert without.err == (
         f"passpilot: warning: plugin-path: no {tools} is on the PATH; sudo apt-get install {package}\n"
     )
+
+
+def _built(folder: Path, major: int) -> Path:
+    """An environment with the files by which a plugin is found."""
+    plugin = folder / "lib/python3.11/site-packages/passpilot/plugin"
+    plugin.mkdir(parents=True)
+    (plugin / "version.py").write_text(f'MAJOR = {major}\n__version__ = "0.1.0"\n')
+    return plugin / "libpasspilot.so"
+
+
+@pytest.mark.parametrize("ours", [".venv", f".venv-{MAJOR}"])
+def test_the_plugin_for_another_llvm(ours: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.prefix", str(tmp_path / ours))
+    with pytest.raises(InputError) as caught:
+        llvm_plugin(MAJOR + 1)
+    assert str(caught.value) == (
+        f"passpilot: expected LLVM {MAJOR}, which it is built with, got {MAJOR + 1}; "
+        f"PASSPILOT_LLVM={MAJOR + 1} tools/setup.sh build makes {tmp_path}/.venv-{MAJOR + 1}"
+    )
+    if ours != ".venv":  # then the default is another one, too
+        _built(tmp_path / ".venv", MAJOR - 1)
+        assert llvm_plugin(MAJOR - 1).is_relative_to(tmp_path / ".venv")
+    other = _built(tmp_path / f".venv-{MAJOR + 1}", MAJOR + 1)
+    assert (llvm_plugin(MAJOR + 1), llvm_plugin(MAJOR)) == (other, llvm_plugin())
+
+
+def test_a_plugin_for_another_llvm_is_not_for_mlir(tmp_path: Path) -> None:
+    done = passpilot("plugin-path", "--mlir", f"--llvm={MAJOR + 1}", cwd=tmp_path)
+    text = f"plugin-path: expected --llvm={MAJOR} with another option, got {MAJOR + 1}"
+    assert (done.code, done.out, done.err.splitlines()[0]) == (2, b"", f"passpilot: error: {text}")

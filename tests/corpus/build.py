@@ -23,6 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from passpilot.plugin.version import MAJOR
 from tests.corpus.fetch import CorpusError, run, unpack
 from tests.corpus.programs import DRIVERS, LEVELS, Program, all_programs, cache_home, programs
 
@@ -35,7 +36,7 @@ JOBS: Final = len(os.sched_getaffinity(0))
 @cache
 def bindir() -> Path:
     """The directory of LLVM's own tools."""
-    return Path(run(["llvm-config-22", "--bindir"]).strip())
+    return Path(run([f"llvm-config-{MAJOR}", "--bindir"]).strip())
 
 
 @cache

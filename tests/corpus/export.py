@@ -19,6 +19,7 @@ from pathlib import Path
 
 from passpilot.plugin.errors import Error
 from passpilot.plugin.module import Module
+from passpilot.plugin.version import MAJOR
 from passpilot.training.corpus.builder import CorpusDraft, UnitDraft, build_corpus
 from passpilot.training.corpus.front_end import FrontEnd
 from passpilot.training.corpus.layout import CorpusProgram, ProgramRun, UnitOrigin
@@ -51,7 +52,7 @@ def export(folder: Path, names: list[str], level: str, *, reference: str = "") -
 
 def _unit(program: Program, source: str, level: str, flags: tuple[str, ...]) -> UnitDraft:
     command = (
-        "clang-22",
+        f"clang-{MAJOR}",
         f"-{level}",
         *flags,
         "-w",

@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
+from passpilot.plugin.version import MAJOR
+
 HERE: Final = Path(__file__).parent
 DRIVERS: Final = HERE / "drivers"
 LEVELS: Final = ("Oz", "O2")
@@ -19,7 +21,8 @@ LEVELS: Final = ("Oz", "O2")
 
 def cache_home() -> Path:
     """The user's cache for the corpus; nothing in it is needed by a user of passpilot."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "passpilot-corpus"
+    folder = "passpilot-corpus" if MAJOR == 22 else f"passpilot-corpus-{MAJOR}"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ FAST: Final = {
     "mlir-buffers.md": 1,
     "mlir-fusion.md": 2,
     "install.md": 0,
+    "versions.md": 0,
     "mlir-tiling.md": 0,
     "own-policy.md": 1,
     "compiler-service.md": 1,
@@ -130,6 +131,7 @@ NOT_RUN: Final = {
         "python examples/",
     ): "a file of the checkout; tests/examples/test_mlir_examples.py runs it",
     ("tuning.md", "passpilot tune "): "takes minutes; tests/training/tuning/test_build.py runs it on Lua",
+    ("versions.md", "PASSPILOT_LLVM"): "installs packages of Debian sid; docs/versions.md has what was run",
     ("install.md", "make build"): "installs packages; every test stands on it",
     (
         "install.md",

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.corpus.build import bindir
+from tests.stock import with_known_levels
 
 Tensors = dict[str, NDArray[np.generic]]
 Answer = Callable[[Tensors], np.generic]
@@ -101,7 +102,10 @@ def opened(channels: list[Channel]) -> Iterator[None]:
 
 def run(tool: str, flags: list[str], channels: list[Channel]) -> None:
     """Run a tool to its end and answer what it asks."""
-    with opened(channels), subprocess.Popen([str(bindir() / tool), *flags]) as process:
+    with (
+        opened(channels),
+        subprocess.Popen([str(bindir() / tool), *map(with_known_levels, flags)]) as process,
+    ):
         while True:
             ready = select.select([channel.out for channel in channels], [], [], 0.2)[0]
             for channel in channels:

@@ -4,6 +4,7 @@
 #include "define.h"
 
 #include "../hosted/analyses.h"
+#include "../llvm/compat.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/IR/InstIterator.h"
 
@@ -26,11 +27,6 @@ static auto callSitesOf(Function &F) {
     if (auto *CB = llvm::dyn_cast<llvm::CallBase>(&I))
       Calls.push_back(CB);
   return Calls;
-}
-
-static std::optional<uint64_t> entryCountOf(const Function &F) {
-  auto Count = F.getEntryCount();
-  return Count ? std::optional(Count->getCount()) : std::nullopt;
 }
 
 /// Throws unless \p V is a pointer that function \p F can refer to.

@@ -3,6 +3,8 @@
 #include "define.h"
 #include "interpreter.h"
 
+#include "../llvm/compat.h"
+
 namespace passpilot {
 
 using llvm::Module;
@@ -74,8 +76,7 @@ void bindIRModule(nb::class_<HostedModule> &C) {
     nb::sig("def named_metadata(self) -> dict[str, list[object]]"));
   P("source_file",
     [](Module &M) -> llvm::StringRef { return M.getSourceFileName(); });
-  P("inline_assembly",
-    [](Module &M) -> llvm::StringRef { return M.getModuleInlineAsm(); });
+  P("inline_assembly", [](Module &M) { return inlineAssemblyOf(M); });
   C.def(
        "function",
        [](HostedModule &H, const std::string &Name) {

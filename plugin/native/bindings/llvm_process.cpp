@@ -8,6 +8,7 @@
 #include "../hosted/assembly_files.h"
 #include "../hosted/setup.h"
 #include "../hosted/target.h"
+#include "../llvm/compat.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
 

@@ -28,10 +28,10 @@ static std::map<const Target *, Target> &originals() {
   return Kept;
 }
 
-static MCTargetAsmParser *makeParser(const MCSubtargetInfo &STI,
-                                     MCAsmParser &Parser,
-                                     const MCInstrInfo &MII,
-                                     const MCTargetOptions &Options) {
+/// Before LLVM 23, there are options, too.
+template <typename... Options>
+MCTargetAsmParser *makeParser(const MCSubtargetInfo &STI, MCAsmParser &Parser,
+                              const MCInstrInfo &MII, Options... O) {
   Parser.getSourceManager().setVirtualFileSystem(
       makeIntrusiveRefCnt<vfs::InMemoryFileSystem>());
   std::string Error;
@@ -39,7 +39,7 @@ static MCTargetAsmParser *makeParser(const MCSubtargetInfo &STI,
   const auto Found = originals().find(T);
   return Found == originals().end()
              ? nullptr // LLVM's error: no assembly parser
-             : Found->second.createMCAsmParser(STI, Parser, MII, Options);
+             : Found->second.createMCAsmParser(STI, Parser, MII, O...);
 }
 
 void refuseAssemblyFiles() {

@@ -6,13 +6,13 @@
 #include "setup.h"
 #include "target.h"
 
+#include "../llvm/compat.h"
 #include "../llvm/decisions.h"
 #include "../llvm/inline_advisor.h"
 #include "../llvm/llvm_options.h"
 #include "../llvm/program_profile.h"
 #include "../llvm/register_allocation.h"
 #include "../llvm/user_pass.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
@@ -35,27 +35,20 @@ namespace {
 }
 
 /// The level of a pipeline that is default<LEVEL> and nothing else.
-std::optional<OptimizationLevel> levelIn(StringRef Text) {
+std::optional<Level> levelIn(StringRef Text) {
   if (!Text.consume_front("default<") || !Text.consume_back(">"))
     return std::nullopt;
-  return StringSwitch<std::optional<OptimizationLevel>>(Text)
-      .Case("O1", OptimizationLevel::O1)
-      .Case("O2", OptimizationLevel::O2)
-      .Case("O3", OptimizationLevel::O3)
-      .Case("Os", OptimizationLevel::Os)
-      .Case("Oz", OptimizationLevel::Oz)
-      .Default(std::nullopt);
+  return levelNamed(Text);
 }
 
 /// What clang sets by level; LLVM's parser of default<LEVEL> sets its own.
 PipelineTuningOptions tuningOf(StringRef Text, const PipelineOptions &O) {
   PipelineTuningOptions Tuning;
-  const auto Level = O.AsClang ? levelIn(Text) : std::nullopt;
-  if (!Level)
+  const auto L = O.AsClang ? levelIn(Text) : std::nullopt;
+  if (!L)
     return Tuning;
-  Tuning.SLPVectorization = Level->getSpeedupLevel() > 1;
-  Tuning.LoopVectorization =
-      Tuning.SLPVectorization && *Level != OptimizationLevel::Oz;
+  Tuning.SLPVectorization = L->Speed > 1;
+  Tuning.LoopVectorization = Tuning.SLPVectorization && L->Size < 2;
   Tuning.LoopUnrolling = Tuning.LoopInterleaving = Tuning.SLPVectorization;
   return Tuning;
 }
@@ -109,7 +102,7 @@ public:
     Profile = *Reached;
   }
 
-  void parse(const std::string &Text, const PipelineOptions &O) {
+  void parse(Module &M, const std::string &Text, const PipelineOptions &O) {
     PB.registerModuleAnalyses(MAM);
     PB.registerCGSCCAnalyses(CGAM);
     PB.registerFunctionAnalyses(FAM);
@@ -128,15 +121,16 @@ public:
     }
     if (Text.empty())
       return;
-    if (const auto Level = O.AsClang ? levelIn(Text) : std::nullopt)
-      MPM = PB.buildPerModuleDefaultPipeline(*Level);
+    markForSize(M, Text);
+    if (const auto L = O.AsClang ? levelIn(Text) : std::nullopt)
+      MPM = PB.buildPerModuleDefaultPipeline(L->Pipeline);
     else if (Error E = Passes.parse(PB, MPM, Text))
       throwInput("-passes", std::move(E));
   }
 
   /// Prints what -print-pipeline-passes wants; true if the option is set.
   bool print() {
-    if (!PrintPipelinePasses)
+    if (!printsPipeline())
       return false;
     MPM.printPipeline(outs(), [&](StringRef Class) {
       StringRef Name = PIC.getPassNameForClassName(Class);
@@ -209,7 +203,7 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
   UserPasses &Passes = Given ? *Given : None;
   const std::unique_ptr<TargetMachine> TM =
       machineFor(M->getTargetTriple(), O.Target, Warnings);
-  codegen::setFunctionAttributes(cpuOf(O.Target), featuresOf(O.Target), *M);
+  setFunctionAttributes(*M, cpuOf(O.Target), featuresOf(O.Target));
   LLVMRemarkFileHandle Remarks = openRemarks(*Context, O.Remarks);
   bool Interrupted = false;
   {
@@ -224,7 +218,7 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
     Passes.Stopped = [&] {
       return Interrupted || (Inline && Inline->stopped());
     };
-    P.parse(Text, O);
+    P.parse(*M, Text, O);
     for (const std::string &Point : Passes.unreached())
       Warnings.push_back("--at " + Point + ": the pipeline " + Text +
                          " has no such point");

@@ -7,6 +7,7 @@
 #include "target.h"
 
 #include "../allocator/allocator_pass.h"
+#include "../llvm/compat.h"
 #include "../llvm/llvm_options.h"
 #include "../llvm/option_gate.h"
 #include "../llvm/register_allocation.h"
@@ -256,7 +257,7 @@ Emitted HostedModule::emit(const EmitOptions &O, const Sessions &Asked,
   std::unique_ptr<TargetMachine> TM = emitTarget(O);
   if (DataLayout Layout = TM->createDataLayout(); M->getDataLayout() != Layout)
     M->setDataLayout(Layout);
-  codegen::setFunctionAttributes(cpuOf(O.Target), featuresOf(O.Target), *M);
+  setFunctionAttributes(*M, cpuOf(O.Target), featuresOf(O.Target));
   Emitted Out;
   EmissionStop Stop(*M);
   {

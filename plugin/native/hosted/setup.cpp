@@ -183,8 +183,6 @@ std::string statistics() {
   return OS.str();
 }
 
-bool printsPipeline() { return PrintPipelinePasses; }
-
 std::string passNames() {
   std::string Text;
   raw_string_ostream OS(Text);

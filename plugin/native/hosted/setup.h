@@ -40,9 +40,6 @@ enum class OptionKind { Unknown, Flag, TakesValue };
 OptionKind optionKind(const std::string &Name);
 /// The report of -stats, if the option is set.
 std::string statistics();
-/// Whether -print-pipeline-passes is set, which makes opt print the pipeline
-/// and stop.
-bool printsPipeline();
 std::string passNames();
 std::string versionText();
 

@@ -2,6 +2,7 @@
 
 #include "target.h"
 
+#include "../llvm/compat.h"
 #include "../llvm/llvm_options.h"
 #include "errors.h"
 #include "setup.h"
@@ -77,17 +78,16 @@ Processor processorOf(const std::string &Name) {
                        CodeGenOptLevel::Default, {});
   if (!TM)
     throw InputError("-mcpu: " + toString(TM.takeError()));
-  if (!(*TM)->getMCSubtargetInfo()->isCPUStringValid(P.Name))
+  if (!hasProcessor(**TM, P.Name))
     throw InputError("-mcpu: expected native or a processor that LLVM knows, "
                      "got '" +
                      Name + "'");
   auto Chosen = makeTarget(Triple(), P.Name, P.Attributes,
                            flagOptions(Triple()), CodeGenOptLevel::Default, {});
   cantFail(Chosen.takeError());
-  for (const SubtargetFeatureKV &F :
-       (*Chosen)->getMCSubtargetInfo()->getEnabledProcessorFeatures())
-    if (Host.contains(F.Key))
-      P.Features.push_back(F.Key);
+  for (const std::string &Feature : enabledFeatures(**Chosen))
+    if (Host.contains(Feature))
+      P.Features.push_back(Feature);
   return P;
 }
 

@@ -2,6 +2,7 @@
 
 #include "vectorization.h"
 
+#include "../llvm/compat.h"
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/DemandedBits.h"
@@ -53,8 +54,7 @@ public:
         &FAM.getResult<AAManager>(F));
     if (F.hasFnAttribute(Attribute::NoImplicitFloat) ||
         !Legality.canVectorize(/*UseVPlanNativePath=*/false) ||
-        Legality.hasUncountableExitWithSideEffects() ||
-        !Legality.getPotentiallyFaultingLoads().empty())
+        Legality.hasUncountableExitWithSideEffects() || mayFault(Legality))
       return std::nullopt;
     Found.Exact = Requirements.getExactFPInst();
     if (!Legality.isSafeForAnyVectorWidth())

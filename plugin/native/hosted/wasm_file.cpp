@@ -3,8 +3,9 @@
 #include "wasm_file.h"
 
 #include "errors.h"
+
+#include "../llvm/compat.h"
 #include "llvm/BinaryFormat/Wasm.h"
-#include "llvm/Support/DataExtractor.h"
 
 using namespace llvm;
 
@@ -16,7 +17,7 @@ namespace {
 class Reader {
 public:
   explicit Reader(StringRef Data, uint64_t Offset = 0)
-      : Data(Data, /*IsLittleEndian=*/true, /*AddressSize=*/4), At(Offset) {}
+      : Data(littleEndian(Data)), At(Offset) {}
   ~Reader() { consumeError(At.takeError()); }
 
   bool atEnd() const { return Data.eof(At); }

@@ -4,12 +4,17 @@
 
 #include "compat.h"
 
-#include "version.h"
 #include "llvm/CodeGen/AsmPrinter.h"
+#include "llvm/CodeGen/CommandFlags.h"
 #include "llvm/CodeGen/RegAllocRegistry.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/IR/Function.h"
 #include "llvm/IR/LegacyPassManagers.h"
+#include "llvm/IR/Module.h"
 #include "llvm/MC/MCStreamer.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Vectorize/LoopVectorizationLegality.h"
 
 #if LLVM_VERSION_MAJOR != PASSPILOT_LLVM_MAJOR
 #error "passpilot is written for another LLVM; check compat.h against this one"
@@ -50,16 +55,16 @@ struct ModuleAnalyses {
   friend Type member(ModuleAnalyses);
 };
 
-struct FrameInfos {
-  using Type = std::vector<MCDwarfFrameInfo> MCStreamer::*;
-  friend Type member(FrameInfos);
+struct UnwindFrames {
+  using Type = FrameInfos MCStreamer::*;
+  friend Type member(UnwindFrames);
 };
 struct ManagedPasses {
   using Type = SmallVector<Pass *, 16> PMDataManager::*;
   friend Type member(ManagedPasses);
 };
 
-template struct Open<FrameInfos, &MCStreamer::DwarfFrameInfos>;
+template struct Open<UnwindFrames, &MCStreamer::DwarfFrameInfos>;
 template struct Open<ManagedPasses, &PMDataManager::PassVector>;
 template struct Open<FunctionDelegate, &MachineFunction::TheDelegate>;
 template struct Open<RegisterDelegates, &MachineRegisterInfo::TheDelegates>;
@@ -106,9 +111,7 @@ const std::optional<PGOOptions> &profileOf(const PassBuilder &PB) {
   return PB.*member(Profile());
 }
 
-std::vector<MCDwarfFrameInfo> &framesOf(MCStreamer &S) {
-  return S.*member(FrameInfos());
-}
+FrameInfos &framesOf(MCStreamer &S) { return S.*member(UnwindFrames()); }
 
 static AsmPrinter *printerIn(PMDataManager &Manager) {
   for (Pass *P : Manager.*member(ManagedPasses())) {
@@ -128,6 +131,164 @@ std::unique_ptr<PassBuilder> parserOf(const PassBuilder &PB) {
   auto Copy = std::make_unique<PassBuilder>(PB);
   ((*Copy).*member(ModuleAnalyses())).clear();
   return Copy;
+}
+
+//===-- Levels ------------------------------------------------------------===//
+
+std::optional<Level> levelNamed(StringRef Name) {
+  using Of = OptimizationLevel;
+#if PASSPILOT_LLVM_MAJOR >= 23
+  constexpr Of Os = Of::O2, Oz = Of::O2;
+#else
+  const Of Os = Of::Os, Oz = Of::Oz;
+#endif
+  if (Name == "O1")
+    return Level{Of::O1, 1, 0};
+  if (Name == "O2")
+    return Level{Of::O2, 2, 0};
+  if (Name == "O3")
+    return Level{Of::O3, 3, 0};
+  if (Name == "Os")
+    return Level{Os, 2, 1};
+  if (Name == "Oz")
+    return Level{Oz, 2, 2};
+  return std::nullopt;
+}
+
+#if PASSPILOT_LLVM_MAJOR >= 23
+
+/// LLVM's names of pipelines that have a level.
+constexpr StringLiteral Leveled[] = {"default", "lto", "lto-pre-link",
+                                     "thinlto", "thinlto-pre-link"};
+
+/// The place of the next `Os>` or `Oz>` of such a pipeline, from \p At on.
+static size_t nextSize(StringRef Text, size_t At = 0) {
+  for (At = Text.find("<O", At); At != StringRef::npos;
+       At = Text.find("<O", At + 1)) {
+    const StringRef Rest = Text.substr(At + 1);
+    const StringRef Before = Text.take_front(At);
+    const size_t Start = Before.find_last_of(",() ");
+    const StringRef Name =
+        Before.substr(Start == StringRef::npos ? 0 : Start + 1);
+    if ((Rest.starts_with("Os>") || Rest.starts_with("Oz>")) &&
+        is_contained(Leveled, Name))
+      return At + 1;
+  }
+  return StringRef::npos;
+}
+
+std::string withKnownLevels(StringRef Pipeline) {
+  std::string Text = Pipeline.str();
+  for (size_t At = nextSize(Text); At != StringRef::npos;
+       At = nextSize(Text, At))
+    Text[At + 1] = '2';
+  return Text;
+}
+
+void markForSize(Module &M, StringRef Pipeline) {
+  const size_t At = nextSize(Pipeline);
+  if (At == StringRef::npos)
+    return;
+  for (Function &F : M) {
+    if (F.isDeclaration() || F.hasOptNone())
+      continue;
+    F.addFnAttr(Attribute::OptimizeForSize);
+    if (Pipeline[At + 1] == 'z')
+      F.addFnAttr(Attribute::MinSize);
+  }
+}
+
+#else
+
+std::string withKnownLevels(StringRef Pipeline) { return Pipeline.str(); }
+void markForSize(Module &, StringRef) {}
+
+#endif
+
+//===-- Signatures --------------------------------------------------------===//
+
+bool printsPipeline() {
+#if PASSPILOT_LLVM_MAJOR >= 23
+  return PrintPipelinePasses.getValue().has_value();
+#else
+  return PrintPipelinePasses;
+#endif
+}
+
+void setFunctionAttributes(Module &M, StringRef CPU, StringRef Features) {
+#if PASSPILOT_LLVM_MAJOR >= 23
+  codegen::setFunctionAttributes(M, CPU, Features);
+#else
+  codegen::setFunctionAttributes(CPU, Features, M);
+#endif
+}
+
+std::optional<uint64_t> entryCountOf(const Function &F) {
+  const auto Count = F.getEntryCount();
+#if PASSPILOT_LLVM_MAJOR >= 23
+  return Count;
+#else
+  return Count ? std::optional(Count->getCount()) : std::nullopt;
+#endif
+}
+
+std::string inlineAssemblyOf(const Module &M) {
+#if PASSPILOT_LLVM_MAJOR >= 23
+  std::string All;
+  for (const Module::GlobalAsmFragment &Part : M.getModuleInlineAsm())
+    All += Part.Asm;
+  return All;
+#else
+  return M.getModuleInlineAsm();
+#endif
+}
+
+static const MCSubtargetInfo &subtargetOf(const TargetMachine &TM) {
+#if PASSPILOT_LLVM_MAJOR >= 23
+  return TM.getMCSubtargetInfo();
+#else
+  return *TM.getMCSubtargetInfo();
+#endif
+}
+
+bool hasProcessor(const TargetMachine &TM, StringRef Name) {
+  return subtargetOf(TM).isCPUStringValid(Name);
+}
+
+std::vector<std::string> enabledFeatures(const TargetMachine &TM) {
+  std::vector<std::string> Names;
+  for (const auto &F : subtargetOf(TM).getEnabledProcessorFeatures())
+#if PASSPILOT_LLVM_MAJOR >= 23
+    Names.push_back(F->key());
+#else
+    Names.push_back(F.Key);
+#endif
+  return Names;
+}
+
+const MCAsmInfo &asmInfoOf(const TargetMachine &TM) {
+#if PASSPILOT_LLVM_MAJOR >= 23
+  return TM.getMCAsmInfo();
+#else
+  return *TM.getMCAsmInfo();
+#endif
+}
+
+DataExtractor littleEndian(StringRef Data) {
+#if PASSPILOT_LLVM_MAJOR >= 23
+  return {Data, /*IsLittleEndian=*/true};
+#else
+  return {Data, /*IsLittleEndian=*/true, /*AddressSize=*/8};
+#endif
+}
+
+bool mayFault(const LoopVectorizationLegality &Loop) {
+#if PASSPILOT_LLVM_MAJOR >= 23
+  (void)Loop;
+  return false; // then it is not legal
+#else
+  return !Loop.getPotentiallyFaultingLoads().empty();
+#endif
 }
 
 } // namespace passpilot

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // All use of LLVM's internals: private members, protected lists of passes, the
-// types of options. To support another LLVM, start here: if it renames a
-// member, this does not compile; if it changes a model of the register
-// allocator, release_advisors.cpp reports it at run time.
+// types of options; and all that differs between the LLVM versions that
+// passpilot can be built with. To support another LLVM, start here: if it
+// renames a member, this does not compile; if it changes a model of the
+// register allocator, release_advisors.cpp reports it at run time.
 
 #pragma once
 
+#include "version.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Analysis/MLModelRunner.h"
@@ -15,21 +17,28 @@
 #include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/CodeGen/RegAllocEvictionAdvisor.h"
 #include "llvm/CodeGen/RegAllocPriorityAdvisor.h"
+#include "llvm/MC/MCDwarf.h"
 #include "llvm/MC/MCRegister.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/DataExtractor.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace llvm {
 class AsmPrinter;
+class Function;
+class LoopVectorizationLegality;
+class MCAsmInfo;
 class MCStreamer;
+class Module;
 class Pass;
-struct MCDwarfFrameInfo;
+class TargetMachine;
 } // namespace llvm
 
 namespace passpilot {
@@ -73,8 +82,13 @@ const std::optional<llvm::PGOOptions> &profileOf(const llvm::PassBuilder &PB);
 /// callbacks for analyses of modules: ours would own the owner of the copy.
 std::unique_ptr<llvm::PassBuilder> parserOf(const llvm::PassBuilder &PB);
 
+#if PASSPILOT_LLVM_MAJOR >= 23
+using FrameInfos = llvm::SmallVector<llvm::MCDwarfFrameInfo, 0>;
+#else
+using FrameInfos = std::vector<llvm::MCDwarfFrameInfo>;
+#endif
 /// The unwind tables' entries so far; those that are finished may be changed.
-std::vector<llvm::MCDwarfFrameInfo> &framesOf(llvm::MCStreamer &S);
+FrameInfos &framesOf(llvm::MCStreamer &S);
 /// The printer behind \p P, a pass of modules; null if there is none.
 llvm::AsmPrinter *printerBehind(const llvm::Pass &P);
 
@@ -97,5 +111,44 @@ struct OrderMembers {
 inline const OrderMembers &membersOf(const llvm::AllocationOrder &Order) {
   return reinterpret_cast<const OrderMembers &>(Order);
 }
+
+// Optimization levels. LLVM 23 has none for size: there a function's
+// attributes say it, and the level is O2.
+
+/// How pipelines are built at one level.
+struct Level {
+  llvm::OptimizationLevel Pipeline;
+  unsigned Speed = 0; ///< 0 to 3
+  unsigned Size = 0;  ///< 1 for Os, 2 for Oz
+};
+/// The level \p Name, such as Oz; nothing for O0 and other names.
+std::optional<Level> levelNamed(llvm::StringRef Name);
+/// \p Pipeline with the names of levels that this LLVM has.
+std::string withKnownLevels(llvm::StringRef Pipeline);
+/// Tells the functions of \p M that \p Pipeline has a level for size, if this
+/// LLVM's pipelines read that from functions.
+void markForSize(llvm::Module &M, llvm::StringRef Pipeline);
+
+// Functions whose signatures differ between versions.
+
+/// Whether -print-pipeline-passes is set, which makes opt print the pipeline
+/// and stop.
+bool printsPipeline();
+/// Sets the attributes of all functions that come from options.
+void setFunctionAttributes(llvm::Module &M, llvm::StringRef CPU,
+                           llvm::StringRef Features);
+/// How often a profile has seen \p F called.
+std::optional<uint64_t> entryCountOf(const llvm::Function &F);
+std::string inlineAssemblyOf(const llvm::Module &M);
+/// Whether \p TM's target has a processor of this name.
+bool hasProcessor(const llvm::TargetMachine &TM, llvm::StringRef Name);
+/// The features that \p TM's processor has.
+std::vector<std::string> enabledFeatures(const llvm::TargetMachine &TM);
+/// The target's conventions of assembly.
+const llvm::MCAsmInfo &asmInfoOf(const llvm::TargetMachine &TM);
+/// Reads numbers with the lowest byte first.
+llvm::DataExtractor littleEndian(llvm::StringRef Data);
+/// Whether LLVM refuses the loop because a load before its exit may fault.
+bool mayFault(const llvm::LoopVectorizationLegality &Loop);
 
 } // namespace passpilot

@@ -4,6 +4,7 @@
 
 #include "../runtime/permitted.h"
 #include "../runtime/text.h"
+#include "compat_attributes.h"
 #include "unwind_tables.h"
 
 #include "llvm/Analysis/LoopInfo.h"
@@ -39,7 +40,7 @@ public:
       if (!D || F.isDeclaration())
         continue;
       if (D->NoOutline)
-        F.addFnAttr("nooutline");
+        forbidOutlining(F);
       if (!D->Unwind.empty())
         F.addFnAttr(UnwindName, D->Unwind);
     }

@@ -62,16 +62,25 @@ void InterferenceGraph::update(ArrayRef<unsigned> Numbers) {
     findNeighbours(Number);
 }
 
-/// LLVM renumbers a run of neighbours: it ends before the first block behind \p
-/// B whose number is unchanged.
+/// LLVM renumbers a run of neighbours. Before LLVM 23 it starts in \p B and
+/// ends before the first block behind it whose number is unchanged.
 void InterferenceGraph::renumbered(const MachineBasicBlock &B,
                                    RegisterSet &Touched) {
-  for (const MachineBasicBlock *Next = &B; Next; Next = Next->getNextNode()) {
-    const int Now = position(F, F.LIS.getMBBStartIdx(Next));
-    if (std::exchange(Starts[Next->getNumber()], Now) == Now && Next != &B)
-      return;
-    for (unsigned Number : InBlock[Next->getNumber()])
+  constexpr bool Forward = PASSPILOT_LLVM_MAJOR < 23;
+  const auto Touch = [&](const MachineBasicBlock &Block) {
+    for (unsigned Number : InBlock[Block.getNumber()])
       Touched.insert(Number);
+  };
+  for (const MachineBasicBlock *Next = Forward ? &B : &F.MF.front(); Next;
+       Next = Next->getNextNode()) {
+    const int Now = position(F, F.LIS.getMBBStartIdx(Next));
+    const bool Same = std::exchange(Starts[Next->getNumber()], Now) == Now;
+    if (!Same || Next == &B)
+      Touch(*Next);
+    else if (Forward)
+      return;
+    if (!Forward && !Same && Next->getPrevNode())
+      Touch(*Next->getPrevNode()); // its end may have moved, too
   }
 }
 

@@ -3,6 +3,7 @@
 #include "program_profile.h"
 
 #include "../runtime/text.h"
+#include "compat_attributes.h"
 #include "tool.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -312,7 +313,7 @@ private:
   }
 
   static void mark(Function &F) {
-    F.addFnAttr("nooutline");
+    forbidOutlining(F);
     MDNode *Mark = MDNode::get(F.getContext(), {});
     for (Instruction &I : instructions(F))
       I.setMetadata(HotMark, Mark);
@@ -333,7 +334,7 @@ public:
         I.setMetadata(HotMark, nullptr);
       }
       if (HasHot && Profile->heat(F) != Heat::Never)
-        F.addFnAttr("nooutline");
+        forbidOutlining(F);
     }
     return PreservedAnalyses::all();
   }

@@ -44,7 +44,7 @@ public:
   }
 
 private:
-  std::vector<MCDwarfFrameInfo> &Frames;
+  FrameInfos &Frames;
 
   void join() {
     MCDwarfFrameInfo &Own = Frames.back();

@@ -2,6 +2,7 @@
 
 #include "table_writer.h"
 
+#include "compat.h"
 #include "llvm/CodeGen/MachineFrameInfo.h"
 #include "llvm/CodeGen/MachineInstrBuilder.h"
 #include "llvm/CodeGen/TargetInstrInfo.h"
@@ -32,7 +33,7 @@ static bool hasMemoryOperand(const MachineInstr &I) {
 }
 
 TableWriter::TableWriter(MachineFunction &MF, bool Faults)
-    : Initial(MF.getTarget().getMCAsmInfo()->getInitialFrameState()), MF(MF),
+    : Initial(asmInfoOf(MF.getTarget()).getInitialFrameState()), MF(MF),
       Faults(Faults), TII(*MF.getSubtarget().getInstrInfo()),
       TRI(*MF.getSubtarget().getRegisterInfo()),
       SP(MF.getSubtarget()

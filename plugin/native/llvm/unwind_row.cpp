@@ -2,8 +2,8 @@
 
 #include "unwind_row.h"
 
+#include "compat.h"
 #include "llvm/BinaryFormat/Dwarf.h"
-#include "llvm/Support/DataExtractor.h"
 
 using namespace llvm;
 
@@ -76,7 +76,7 @@ bool UnwindRow::restoreRegister(unsigned Register, const UnwindRow &Initial) {
 
 /// Reads one directive in its binary form: LLVM writes expressions so.
 bool UnwindRow::applyEscape(StringRef Bytes) {
-  const DataExtractor Data(Bytes, /*IsLittleEndian=*/true, /*AddressSize=*/8);
+  const DataExtractor Data = littleEndian(Bytes);
   DataExtractor::Cursor C(0);
   const uint8_t Kind = Data.getU8(C);
   bool Known = true;

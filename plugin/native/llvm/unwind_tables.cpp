@@ -2,6 +2,7 @@
 
 #include "unwind_tables.h"
 
+#include "compat.h"
 #include "shared_entries.h"
 #include "table_writer.h"
 #include "tool.h"
@@ -67,7 +68,7 @@ const char *lastPass(const Triple &T) {
 bool hasTables(const TargetMachine &TM) {
   const Triple &T = TM.getTargetTriple();
   return lastPass(T) && T.isOSBinFormatELF() &&
-         TM.getMCAsmInfo()->getExceptionHandlingType() ==
+         asmInfoOf(TM).getExceptionHandlingType() ==
              ExceptionHandling::DwarfCFI;
 }
 

@@ -174,7 +174,7 @@ Error UserPasses::parse(PassBuilder &PB, PassManagerT &PM, StringRef Text) {
   if constexpr (LevelOf<PassManagerT> == PassLevel::Module)
     First = Text.take_until([](char C) { return StringRef(",()").contains(C); })
                 .str();
-  Error E = PB.parsePassPipeline(PM, Text);
+  Error E = PB.parsePassPipeline(PM, withKnownLevels(Text));
   return E ? explained(std::move(E)) : Error::success();
 }
 
@@ -234,7 +234,7 @@ static const std::vector<StringRef> Containers = {"PassManager", "PassAdaptor",
 
 Error UserPasses::skip(Function &F, StringRef Name) {
   FunctionPassManager Trial;
-  if (Error E = Parser->parsePassPipeline(Trial, Name))
+  if (Error E = Parser->parsePassPipeline(Trial, withKnownLevels(Name)))
     return E;
   auto &[Handle, Names] = Skips[&F];
   if (Handle != &F) // another function was at its address

@@ -13,7 +13,6 @@ from tests.corpus.programs import LEVELS, programs
 from tests.passes.inline import crafted
 from tests.passes.inline.echoes import ECHOES, compiled
 
-OPT_LEVELS = ("O1", "O2", "O3", "Os", "Oz")
 RUNS = 20
 """Stock runs before an output counts as one that stock opt does not give."""
 ASKING = ("python", "log", "native")
@@ -56,7 +55,7 @@ def test_the_pass_print_writes_what_opt_prints(source: Path) -> None:
     assert bitcode == stock.run("opt", "-passes=default<Oz>", source, "-o", "-")
 
 
-@pytest.mark.parametrize("pipeline", ["inliner-wrapper", *(f"default<{level}>" for level in OPT_LEVELS)])
+@pytest.mark.parametrize("pipeline", ["inliner-wrapper", *(f"default<{level}>" for level in stock.LEVELS)])
 @pytest.mark.parametrize("source", crafted.ALL, indirect=True)
 def test_crafted_input(source: Path, pipeline: str, tmp_path: Path) -> None:
     plain = stock.opt(source, pipeline)
@@ -82,7 +81,7 @@ def test_default_without_a_log(
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.filterwarnings("ignore:.*was never asked")
-@pytest.mark.parametrize("level", OPT_LEVELS)
+@pytest.mark.parametrize("level", stock.LEVELS)
 @pytest.mark.parametrize("name", programs())
 def test_every_unit(corpus: Callable[[str, str], Path], tmp_path: Path, name: str, level: str) -> None:
     folder = corpus(name, "Oz" if level in ("Os", "Oz") else "O2").parent

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from passpilot.plugin.toolchain import mlir_plugin
+from passpilot.plugin.version import MAJOR
 from tests.command import Done, files_in, run
 
-MLIR_OPT: Final = Path("/usr/lib/llvm-22/bin/mlir-opt")
+MLIR_OPT: Final = Path(f"/usr/lib/llvm-{MAJOR}/bin/mlir-opt")
 CALL: Final = re.compile(r"\bcall @")
 
 CALLS: Final = """\

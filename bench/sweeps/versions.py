@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tries passpilot with the LLVM that it is built with: sweeps over programs, then the tests and lit's.
+
+    .venv/bin/python -m bench.sweeps.versions               with the default
+    .venv-23/bin/python -m bench.sweeps.versions --jobs=1   after `PASSPILOT_LLVM=23 tools/setup.sh test`
+
+Default advice must give stock opt's bitcode and stock llc's code, and programs with random advice must print
+what they should; bench.sweeps.programs says how. Writes bench/results/versions/MAJOR.json (the sweeps; the
+next call adds to them) and bench/results/versions/MAJOR-tests.json, of which bench.pages.versions makes a
+table. Exit code 1 if a case is wrong or a test fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from bench.lib import RESULTS, ROOT, write
+from bench.lib.corpus import built
+from passpilot.plugin.version import MAJOR
+from tests.corpus.build import bindir
+
+SMALL: Final = ("lz4", "libyaml", "libsvm", "picosat", "lua", "cmark-gfm")
+"""Programs of the tests whose units are compiled with default advice; libsvm is in C++."""
+SWEEPS: Final = {
+    "identity": (f"--programs={','.join(SMALL)}",),
+    "llc": (f"--programs={','.join(SMALL[:3])}",),
+    "csmith": ("--count=100",),
+}
+FOLDERS: Final = ("tests/plugin/test_levels.py", "tests/features", "tests/passes/inline")
+"""The tests of decision points and their features, and of the inliner's identity with stock opt."""
+TALLY: Final = re.compile(r"(\d+) (passed|failed|skipped|errors?)\b")
+LIT: Final = re.compile(r"^ *(Passed|Failed|Unsupported|Timed Out) *: *(\d+)", re.MULTILINE)
+
+
+def record(name: str) -> Path:
+    """Where the results of this LLVM are."""
+    return RESULTS / "versions" / f"{MAJOR}{name}.json"
+
+
+def sweep(name: str, options: tuple[str, ...], jobs: int) -> bool:
+    """Run one sweep into the results; whether nothing is wrong."""
+    file = ROOT / "build" / f"versions-{MAJOR}.jsonl"
+    command = [sys.executable, "-m", "bench.sweeps.programs", name, f"--file={file}", f"--jobs={jobs}"]
+    return (
+        subprocess.run([*command, f"--results={record('')}", *options], cwd=ROOT, check=False).returncode == 0
+    )
+
+
+def tests(jobs: int) -> dict[str, int]:
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", f"-n{jobs}", *FOLDERS]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True).stdout
+    (ROOT / "build" / f"pytest-{MAJOR}.out").write_text(said)
+    return {kind: int(count) for count, kind in TALLY.findall(said.splitlines()[-1])}
+
+
+def lit_tests(jobs: int) -> dict[str, int]:
+    command = [str(Path(sys.executable).with_name("lit")), "-s", "--timeout=120", f"-j{jobs}", "lit_tests"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True).stdout
+    (ROOT / "build" / f"lit-{MAJOR}.out").write_text(said)
+    return {kind.lower(): int(count) for kind, count in LIT.findall(said)}
+
+
+def system() -> str:
+    """The name of the distribution."""
+    text = Path("/etc/os-release").read_text()
+    return text.partition('PRETTY_NAME="')[2].partition('"')[0]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Programs, tests and lit's with this LLVM.")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", choices=[*SWEEPS, "tests"], help="one part")
+    arguments = parser.parse_args()
+    record("").parent.mkdir(exist_ok=True)
+    wanted = {name: options for name, options in SWEEPS.items() if arguments.only in (None, name)}
+    if {"identity", "llc"} & wanted.keys():
+        built(SMALL)
+    right = [sweep(name, options, arguments.jobs) for name, options in wanted.items()]
+    if arguments.only in (None, "tests"):
+        version = subprocess.check_output([bindir() / "llvm-config", "--version"], text=True).strip()
+        python = ".".join(map(str, sys.version_info[:2]))
+        counts = {"pytest": tests(arguments.jobs), "lit": lit_tests(arguments.jobs)}
+        write(
+            f"versions/{MAJOR}-tests.json", {"llvm": version, "system": system(), "python": python, **counts}
+        )
+        right.append(not any(row.get("failed") or row.get("errors") for row in counts.values()))
+    return 0 if all(right) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
