@@ -6,7 +6,9 @@ unexport PYTHONDONTWRITEBYTECODE # without bytecode, every command that a test r
 # own, and the sources are not linted again.
 LLVM ?= $(PASSPILOT_LLVM)
 BESIDE := $(addprefix -,$(filter-out $(shell sed -n 's/^set(PASSPILOT_LLVM_MAJOR \([0-9]*\))/\1/p' plugin/CMakeLists.txt),$(LLVM)))
+ifneq ($(LLVM),)
 export PASSPILOT_LLVM := $(LLVM)
+endif
 VENV := .venv$(BESIDE)
 PY := $(VENV)/bin/python
 JOBS ?= $(shell nproc)
