@@ -12,6 +12,8 @@
 The decision point offers registered features after LLVM's own, and computes one only if a runner or a log
 binds it. Registration checks the spec, the name and the signature; every value is checked when computed.
 
+Some features need no Python at a decision: `register_native` gives a point features that the core computes.
+
 A function that returns the same array at several decisions can make it read-only, by `setflags(write=False)`:
 then the array is neither copied nor sent again.
 """
@@ -20,7 +22,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from passpilot.plugin._core import NativeFeature
+
     Function = TypeVar("Function", bound=Callable[..., object])
 
 
@@ -46,6 +50,8 @@ class CustomFeature:
     function: Callable[..., object]
     doc: str
     origin: str
+    native: NativeFeature | None = None
+    """Computes it in the core, in place of the function."""
     _numbers: tuple[type[int] | type[float], ...] = field(init=False, repr=False, compare=False)
     _range: tuple[float, float] = field(init=False, repr=False, compare=False)
 
@@ -90,6 +96,27 @@ def feature(spec: str, *, point: str = "inline", name: str | None = None) -> Cal
         return function
 
     return register
+
+
+def register_native(point: str, rows: Sequence[Feature], native: Sequence[NativeFeature]) -> None:
+    """Register features that the core computes, one for each row.
+
+    Raises:
+        FeatureError: the decision point already offers a tensor of one of these names; none is registered.
+    """
+    features, done = registered(point), 0
+    try:
+        for row, core in zip(rows, native, strict=True):
+            features.add(row.spec.name, CustomFeature(row.spec, _in_core, row.doc, row.origin, core))
+            done += 1
+    except FeatureError:
+        for row in rows[:done]:
+            features.unregister(row.spec.name)
+        raise
+
+
+def _in_core(_view: object) -> object:
+    raise FeatureError("a feature of the core: expected to be read from obs, got a call of its function")
 
 
 def custom_rows(point: str) -> tuple[Feature, ...]:

@@ -138,6 +138,8 @@ class Advisor:
             for name, feature in registered(self.point).items()
             if name in wanted or self._log is not None
         ]
+        # The core clears what stands behind a feature that fails, which those in Python must know of.
+        custom.sort(key=lambda feature: feature.native is not None)
         if runner.advised:
             raise RunnerSpecError(f"runner {self.name}: already used by another advisor; make a new one")
         runner.advised = True
@@ -146,7 +148,7 @@ class Advisor:
             core_point(point),
             runner.core if isinstance(runner, NativeRunner) else None,
             [core_spec(spec) for spec in runner.inputs],
-            [(core_spec(feature.spec), host.filler(feature)) for feature in custom],
+            [(core_spec(feature.spec), feature.native or host.filler(feature)) for feature in custom],
             on_error == "default",
             0.0 if self.point == "inline" and not runner.budgeted else self._limit,
             self._log is not None,
@@ -345,8 +347,8 @@ class Advisor:
             raised = _RAISED.get(kind, PolicyError)(message)
             raised.__cause__ = exception
             return raised
-        if kind == FailureKind.DEFAULT:
-            return PassError(f"{who}: {text}")
+        if kind in _RAISED:
+            return _RAISED[kind](f"{who}: {text}")
         if kind == FailureKind.LOG:
             return LogError(f"decision log {self._log} at {where}: expected to write it, got: {text}")
         if kind == FailureKind.ADVICE:

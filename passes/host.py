@@ -81,13 +81,16 @@ class CompilerHost:
         out: Tensor = np.zeros(spec.shape, spec.numpy_dtype)
         if name == self._default:
             out[...] = self.default()
+        elif native := (row := registered(self._point)[name]).native:
+            self._asking("feature").compute(native, name, out)
         else:
-            registered(self._point)[name].store(self.site, out)
+            row.store(self.site, out)
         return out
 
     def stamp(self, name: str) -> int | None:
-        """A number that changes when a bound custom feature may have changed; None for other features."""
-        return self._stamps[name] if self._tracked and name in registered(self._point) else None
+        """A number that changes when a bound feature in Python may have changed; None for other features."""
+        row = registered(self._point).get(name) if self._tracked else None
+        return self._stamps[name] if row is not None and row.native is None else None
 
     def _unknown(self, name: str) -> FeatureError:
         late = name in registered(self._point)

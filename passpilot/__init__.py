@@ -25,6 +25,9 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
     from passpilot.features.llvm.graphs import control_flow_graph as control_flow_graph
     from passpilot.features.llvm.graphs import interference_graph as interference_graph
     from passpilot.features.llvm.ir2vec import Vocabulary as Vocabulary
+    from passpilot.features.llvm.ir2vec import ir2vec_features as ir2vec_features
+    from passpilot.features.llvm.native.graph import graph_features as graph_features
+    from passpilot.features.llvm.native.mir2vec import mir2vec_features as mir2vec_features
     from passpilot.features.llvm.vectorize import VECTOR_PLANS as VECTOR_PLANS
     from passpilot.features.log.reader import read_log as read_log
     from passpilot.features.mlir.schedule import VECTOR_SIZES as VECTOR_SIZES
@@ -152,10 +155,13 @@ _HOMES: Final = {
     "feature": "features.custom",
     "find_point": "features.point",
     "function_runner": "runners.native",
+    "graph_features": "features.llvm.native.graph",
     "interference_graph": "features.llvm.graphs",
+    "ir2vec_features": "features.llvm.ir2vec",
     "ladder": "training.ladder.programs",
     "llvm_options": "plugin.compile",
     "make_runner": "runners.spec",
+    "mir2vec_features": "features.llvm.native.mir2vec",
     "name_columns": "features.columns",
     "optimize": "passes.optimize",
     "policy_factory": "runners.python",

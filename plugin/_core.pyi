@@ -1024,8 +1024,27 @@ class ScheduleSite:
 
     def __str__(self) -> str: ...
 
+class NativeFeature:
+    """A feature that the core computes."""
+
+def graph_features(nodes: int, edges: int, columns: int, hops: int) -> list[NativeFeature]:
+    """
+    The graph around a question of the register allocator: nodes, edges, counts, what was left out, columns.
+    """
+
+def graph_node_columns() -> list[str]:
+    """What the tensor of nodes says about a live range, in order."""
+
+def mir2vec_features(sections: Sequence[Mapping[str, Sequence[float]]]) -> list[NativeFeature]:
+    """
+    The vectors of the function, the candidate and the columns, by the sections of a vocabulary's file.
+    """
+
+def mir2vec_sections() -> list[str]:
+    """The names of these sections, in order."""
+
 class Advisor:
-    def __init__(self, point: PointSpec, native: NativeRunner | None, inputs: Sequence[TensorSpec], custom: Sequence[tuple[TensorSpec, Callable[[], None]]], default_on_error: bool, limit: float, logged: bool) -> None: ...
+    def __init__(self, point: PointSpec, native: NativeRunner | None, inputs: Sequence[TensorSpec], custom: Sequence[tuple[TensorSpec, Callable[[], None] | NativeFeature]], default_on_error: bool, limit: float, logged: bool) -> None: ...
 
     def set_python(self, evaluate: Callable[[], object], switch_context: Callable[[str], object], evaluate_batch: Callable[[bytes, int], Sequence[object]] | None, any_context: bool) -> None:
         """Sets the functions of a Python runner that is bound to the views."""
@@ -1043,6 +1062,11 @@ class Advisor:
 
     def default(self) -> bool | int | float:
         """LLVM's own decision for the current question."""
+
+    def compute(self, feature: NativeFeature, name: str, out: NDArray[numpy.integer | numpy.floating]) -> None:
+        """
+        Computes a native feature for the current question into an array of its spec.
+        """
 
     def describe_rest(self) -> None:
         """
@@ -2037,6 +2061,9 @@ class IR2VecVocabulary:
     def embed_loop(self, loop: Loop, flow_aware: bool) -> list[float]: ...
 
     def embed_module(self, module: Module, flow_aware: bool) -> list[float]: ...
+
+def ir2vec_features(vocabulary: IR2VecVocabulary, flow_aware: bool) -> list[NativeFeature]:
+    """The vectors of a call site's caller and callee."""
 
 def ir2vec_entities() -> list[tuple[str, str]]:
     """

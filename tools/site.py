@@ -52,7 +52,8 @@ PAGES: Final = {
     "features": (
         "Features and graphs",
         "What a policy or a model can see.",
-        "TensorSpec Feature feature Vocabulary call_graph control_flow_graph interference_graph",
+        "TensorSpec Feature feature Vocabulary call_graph control_flow_graph interference_graph"
+        " graph_features ir2vec_features mir2vec_features",
     ),
     "learning": (
         "Logs and episodes",

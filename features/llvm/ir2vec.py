@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Vocabulary`: LLVM's own IR2Vec embeddings of functions, loops and modules, as feature tensors.
 
+`ir2vec_features` gives the point ``inline`` the embeddings of the caller and the callee.
+
 File format: the JSON file of LLVM's ``-ir2vec-vocab-path``, with the sections ``Opcodes``, ``Types`` and
 ``Arguments``. A section maps entities to vectors, ``"Add": [0.1, ...]``, all of one length. As in LLVM,
 missing entities count as zero, and ``-ir2vec-opc-weight``, ``-ir2vec-type-weight`` and ``-ir2vec-arg-weight``
@@ -11,16 +13,20 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from passpilot.features.custom import register_native
+from passpilot.features.point import Feature
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.ir import Function, Loop, ModuleIR
 from passpilot.plugin.json_and_toml import parse_json, read_input
+from passpilot.plugin.origin import definition_origin
 
 Sections: TypeAlias = dict[str, dict[str, list[float]]]
 
@@ -45,8 +51,7 @@ class Vocabulary:
             InputError: the file cannot be read or is malformed; names the wrong entity.
         """
         who = f"IR2Vec vocabulary {os.fspath(path)}"
-        found = parse_json(read_input(path, "a JSON file"), who)
-        return cls(_rows(who, _checked(who, found)))
+        return cls(_rows(who, read_sections(path, who, SECTIONS)))
 
     def spec(self, name: str = "embedding") -> TensorSpec:
         """The spec ``float32[dimension]`` of an embedding, for a decision point's features."""
@@ -65,9 +70,7 @@ class Vocabulary:
             InputError: the function has no body, or LLVM cannot embed it with this kind.
             UsageError: `kind` is unknown.
         """
-        if kind not in get_args(Kind):
-            raise UsageError(f"IR2Vec: expected kind {' or '.join(map(repr, get_args(Kind)))}, got {kind!r}")
-        flow_aware = kind == "flow-aware"
+        flow_aware = _is_flow_aware(kind)
         if isinstance(unit, ModuleIR):
             vector = self._core.embed_module(unit._core, flow_aware)
         elif isinstance(unit, Loop):
@@ -77,12 +80,47 @@ class Vocabulary:
         return np.array(vector, np.float32)
 
 
-def _checked(who: str, found: object) -> Sections:
-    """The checked sections of a file."""
-    if not isinstance(found, dict) or any(not isinstance(found.get(name), dict) for name in SECTIONS):
-        raise InputError(f"{who}: expected an object with the sections {', '.join(SECTIONS)}, got another")
+def ir2vec_features(path: str | os.PathLike[str], *, kind: Kind = "symbolic") -> None:
+    """Give the point ``inline`` two features: LLVM's IR2Vec embeddings of both functions, as they are now.
+
+    They are ``ir2vec_caller`` and ``ir2vec_callee``, both ``float32[dimension]``. The core computes them. It
+    computes a function's embedding again only after the function has changed.
+
+    Args:
+        path: a vocabulary file, as for `Vocabulary.read`.
+        kind: as for `Vocabulary.embed`.
+
+    Raises:
+        InputError: the file cannot be read or is malformed; names the wrong entity.
+        UsageError: `kind` is unknown.
+        FeatureError: the features are registered already.
+    """
+    flow_aware, origin = _is_flow_aware(kind), definition_origin()
+    vocabulary = Vocabulary.read(path)
+    rows = [
+        Feature(vocabulary.spec(f"ir2vec_{role}"), f"LLVM's IR2Vec embedding of the {role}, {kind}", origin)
+        for role in ("caller", "callee")
+    ]
+    register_native("inline", rows, _core.ir2vec_features(vocabulary._core, flow_aware))
+
+
+def _is_flow_aware(kind: Kind) -> bool:
+    if kind not in get_args(Kind):
+        raise UsageError(f"IR2Vec: expected kind {' or '.join(map(repr, get_args(Kind)))}, got {kind!r}")
+    return kind == "flow-aware"
+
+
+def read_sections(path: str | os.PathLike[str], who: str, names: Sequence[str]) -> Sections:
+    """Read a vocabulary file with sections of these names, whose vectors have one length.
+
+    Raises:
+        InputError: the file cannot be read or is malformed; names the wrong entity.
+    """
+    found = parse_json(read_input(path, "a JSON file"), who)
+    if not isinstance(found, dict) or any(not isinstance(found.get(name), dict) for name in names):
+        raise InputError(f"{who}: expected an object with the sections {', '.join(names)}, got another")
     length = 0
-    for section in SECTIONS:
+    for section in names:
         for key, vector in found[section].items():
             if not isinstance(vector, list) or not vector or not all(map(_is_number, vector)):
                 raise InputError(

@@ -37,6 +37,7 @@ FAST: Final = {
     "compiler-service.md": 1,
     "advised-allocator.md": 3,
     "rl4real.md": 1,
+    "embeddings.md": 2,
 }
 """Pages that run in some seconds, and how many outputs they show."""
 SLOW: Final = {

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from tests.command import GENEROUS
-from tests.features.llvm.test_ir2vec import sections, written
+from tests.features.llvm.vocabularies import ir2vec_sections, written
 
 ROOT: Final = Path(__file__).parents[2]
 BEFORE: Final = """\
@@ -37,7 +37,7 @@ functions = [each for each in module.copy().functions if not each.is_declaration
 def test_a_guide(program: Path, tmp_path: Path, guide: str, pieces: int) -> None:
     for name in ("in.bc", "prog.bc", "zstd.bc"):
         shutil.copy(program, tmp_path / name)
-    written(tmp_path / "vocabulary.json", sections())
+    written(tmp_path / "vocabulary.json", ir2vec_sections())
     python = re.findall(r"```python\n(.*?)```", (ROOT / guide).read_text(), re.DOTALL)
     assert len(python) == pieces
     code = BEFORE + "\n".join(python)

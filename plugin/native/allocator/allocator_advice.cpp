@@ -221,7 +221,12 @@ size_t AllocatorAdvice::colour(const RangeChoices &C, bool Evicting,
       V.push_back(physicalName(F, R.Reg));
     return V;
   };
+  auto Concerned = [&](const LiveInterval &Other, auto Use) {
+    for (size_t I = 0; I < C.Registers.size(); ++I)
+      eachOverlapping(F, Other, C.Registers[I].Reg, [&](size_t) { Use(I); });
+  };
   AllocatorQuestion Q(F, C.Range, Default, maskOf(S), Names);
+  Q.Concerned = Concerned;
   return answer(S, Q, Default);
 }
 
@@ -257,7 +262,14 @@ size_t AllocatorAdvice::split(const RangeChoices &C) {
       V.push_back(R.name(*C.Live));
     return V;
   };
+  auto Concerned = [&](const LiveInterval &Other, auto Use) {
+    C.Live->findBlocksOf(Other, BlocksOfOther);
+    for (size_t I = 0; I < C.Regions.size(); ++I)
+      if (C.Regions[I].overlaps(Other, BlocksOfOther))
+        Use(I);
+  };
   AllocatorQuestion Q(F, C.Range, 0, maskOf(S), Names);
+  Q.Concerned = Concerned;
   return answer(S, Q, 0);
 }
 

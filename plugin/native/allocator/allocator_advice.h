@@ -68,6 +68,7 @@ private:
   FunctionAllocation &F;
   RangeRecords &Records;
   std::vector<Session *> Entered; ///< that know the function
+  llvm::BitVector BlocksOfOther;  ///< scratch memory
 
   bool readsOfAction(ActionFeature A) const {
     return asksAction() && Sessions.Action->reads(static_cast<size_t>(A));

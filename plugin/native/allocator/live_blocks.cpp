@@ -52,6 +52,21 @@ LiveBlocks::LiveBlocks(const FunctionAllocation &F, FunctionBlocks &Blocks,
   Splittable = Splittable && entersEverywhere();
 }
 
+void LiveBlocks::findBlocksOf(const LiveInterval &Other,
+                              BitVector &There) const {
+  There.clear();
+  There.resize(size());
+  const auto *Next = Other.begin();
+  for (unsigned I = 0; I < size(); ++I) {
+    while (Next != Other.end() && position(F, Next->end) <= All[I].Begin)
+      ++Next;
+    if (Next == Other.end())
+      return;
+    if (position(F, Next->start) < All[I].End)
+      There.set(I);
+  }
+}
+
 void LiveBlocks::findFlow() {
   if (!Flow.empty())
     return;

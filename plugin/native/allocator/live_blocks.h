@@ -7,6 +7,7 @@
 
 #include "../llvm/function_allocation.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/CodeGen/LiveInterval.h"
 #include "llvm/CodeGen/MachineBasicBlock.h"
 
@@ -128,6 +129,10 @@ public:
     const unsigned I = indexOf(Block);
     return I < All.size() && All[I].Block == Block;
   }
+  /// Sets \p There to the indices in All of the blocks in which another range
+  /// is live.
+  void findBlocksOf(const llvm::LiveInterval &Other,
+                    llvm::BitVector &There) const;
   /// Finds the junctions, and the blocks at them, unless they are known.
   void findFlow();
 

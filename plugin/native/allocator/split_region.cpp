@@ -34,6 +34,13 @@ bool SplitRegion::contains(const LiveBlocks &Live, const MachineInstr &I,
   return First->Index <= At && At <= Last->Index;
 }
 
+bool SplitRegion::overlaps(const LiveInterval &Other,
+                           const BitVector &There) const {
+  if (First)
+    return Other.overlaps(First->Index, Last->Index.getDeadSlot());
+  return Blocks.anyCommon(There);
+}
+
 static MachineInstr *insertCopy(const FunctionAllocation &F,
                                 const RegionCopy &C, Register To,
                                 Register From) {

@@ -53,6 +53,10 @@ struct SplitRegion {
   std::string name(const LiveBlocks &Live) const;
   bool contains(const LiveBlocks &Live, const llvm::MachineInstr &I,
                 const llvm::LiveIntervals &LIS) const;
+  /// Whether another range, which is live in the blocks \p There, is live
+  /// somewhere in the region.
+  bool overlaps(const llvm::LiveInterval &Other,
+                const llvm::BitVector &There) const;
 };
 
 /// Splits the range of \p Edit at a region: all its operands get one of two new

@@ -18,6 +18,32 @@ namespace passpilot {
 
 namespace {
 
+CustomFeature pythonFeature(PyAdvisor &A, const TensorSpec &Spec,
+                            const nb::object &Fill) {
+  const size_t I = A.Fills.size();
+  A.Fills.push_back(Fill);
+  return {Spec, [&A, I](void *) {
+            return guarded(A, FailureKind::Feature, [&] {
+              A.Fills[I]();
+              return true;
+            });
+          }};
+}
+
+CustomFeature nativeFeature(PyAdvisor &A, const TensorSpec &Spec,
+                            const nb::object &Fill) {
+  const auto &Native = nb::cast<const NativeFeature &>(Fill);
+  FeatureFiller &Filler = A.fillerOf(Native);
+  auto Write = [&A, &Filler, I = Native.Index, Name = Spec.Name](void *Buffer) {
+    const std::string Wrong = Filler.fill(*A.Session, I, Buffer);
+    if (!Wrong.empty())
+      A.Session->noteFailure(FailureKind::Feature,
+                             "feature '" + Name + "': " + Wrong);
+    return Wrong.empty();
+  };
+  return {Spec, Write, /*ReadsOthers=*/false};
+}
+
 void create(PyAdvisor *Self, const Point &Asked, nb::object Native,
             const std::vector<TensorSpec> &Inputs,
             const std::vector<std::pair<TensorSpec, nb::object>> &Custom,
@@ -31,16 +57,10 @@ void create(PyAdvisor *Self, const Point &Asked, nb::object Native,
   else
     R = nb::cast<NativeRunner &>(Native).Impl;
   std::vector<CustomFeature> Features;
-  for (const auto &[Spec, Fill] : Custom) {
-    const size_t I = A->Fills.size();
-    A->Fills.push_back(Fill);
-    Features.push_back({Spec, [A, I](void *) {
-                          return guarded(*A, FailureKind::Feature, [&] {
-                            A->Fills[I]();
-                            return true;
-                          });
-                        }});
-  }
+  for (const auto &[Spec, Fill] : Custom)
+    Features.push_back(nb::isinstance<NativeFeature>(Fill)
+                           ? nativeFeature(*A, Spec, Fill)
+                           : pythonFeature(*A, Spec, Fill));
   A->Session = std::make_unique<Session>(P, std::move(R), std::move(Features),
                                          DefaultOnError, Logged);
   A->Session->Limit = Limit;
@@ -67,6 +87,18 @@ nb::dict viewsOf(PyAdvisor &A, bool Writable) {
   for (size_t I = 0; I < Block->specs().size(); ++I)
     D[Block->specs()[I].Name.c_str()] = viewOf(Block, I, Writable);
   return D;
+}
+
+/// Computes a native feature that is not bound.
+void compute(PyAdvisor &A, const NativeFeature &F, const std::string &Name,
+             const nb::ndarray<nb::c_contig, nb::device::cpu> &Out) {
+  if (!A.Session->current())
+    raiseError("StaleViewError", "obs[" + Name +
+                                     "]: expected to be read within a "
+                                     "decision, got a read outside");
+  const std::string Wrong = A.fillerOf(F).fill(*A.Session, F.Index, Out.data());
+  if (!Wrong.empty())
+    raiseError("FeatureError", "feature '" + Name + "': " + Wrong);
 }
 
 nb::object frame(PyAdvisor &A) {
@@ -169,6 +201,12 @@ void bindState(nb::class_<PyAdvisor> &C) {
       .def("default", &defaultDecision,
            nb::sig("def default(self) -> bool | int | float"),
            "LLVM's own decision for the current question.")
+      .def("compute", &compute, nb::arg("feature"), nb::arg("name"),
+           nb::arg("out"),
+           nb::sig("def compute(self, feature: NativeFeature, name: str, "
+                   "out: NDArray[numpy.integer | numpy.floating]) -> None"),
+           "Computes a native feature for the current question into an array "
+           "of its spec.")
       .def(
           "describe_rest", [](PyAdvisor &A) { A.Session->describeRest(); },
           "Computes the features that the runner did not declare; nothing "
@@ -202,7 +240,7 @@ void bindAdvisor(nb::module_ &M) {
         nb::sig("def __init__(self, point: PointSpec, "
                 "native: NativeRunner | None, inputs: Sequence[TensorSpec], "
                 "custom: Sequence[tuple[TensorSpec, "
-                "collections.abc.Callable[[], None]]], "
+                "collections.abc.Callable[[], None] | NativeFeature]], "
                 "default_on_error: bool, limit: float, logged: bool) -> None"))
       .def(
           "set_python",

@@ -36,6 +36,7 @@ NB_MODULE(_core, M) {
   bindCallSite(M);
   bindLiveRange(M);
   bindSchedule(M);
+  bindNativeFeature(M);
   bindAdvisor(M);
   bindType(M);
   bindMetadata(M);

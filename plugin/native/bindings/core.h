@@ -31,6 +31,7 @@ void bindLoop(nb::module_ &M);
 void bindLoopKnowledge(nb::module_ &M);
 void bindBuilder(nb::module_ &M);
 void bindIR2Vec(nb::module_ &M);
+void bindNativeFeature(nb::module_ &M);
 void bindObjectFile(nb::module_ &M);
 void bindCompileOptions(nb::module_ &M);
 void bindLLVM(nb::module_ &M);

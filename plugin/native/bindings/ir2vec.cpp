@@ -2,8 +2,9 @@
 
 #include "core.h"
 #include "ir.h"
+#include "native_feature.h"
 
-#include "../hosted/ir2vec.h"
+#include "../llvm/ir2vec.h"
 #include "llvm/Analysis/LoopInfo.h"
 
 namespace passpilot {
@@ -43,6 +44,13 @@ void bindIR2Vec(nb::module_ &M) {
             return V.embed(readable(H).module(), FlowAware);
           },
           nb::arg("module"), nb::arg("flow_aware"));
+  M.def(
+      "ir2vec_features",
+      [](const IR2VecVocabulary &V, bool FlowAware) {
+        return featuresOf(ir2vecFeatures(V, FlowAware), 2);
+      },
+      nb::arg("vocabulary"), nb::arg("flow_aware"),
+      "The vectors of a call site's caller and callee.");
   M.def("ir2vec_entities", &ir2vecEntities,
         "The entities that a vocabulary has vectors for, in LLVM's order: "
         "pairs of section and key.");

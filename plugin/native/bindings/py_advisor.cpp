@@ -65,6 +65,13 @@ const FunctionShape &PyAdvisor::shapeOf(llvm::Function &F) {
   return *Shape;
 }
 
+FeatureFiller &PyAdvisor::fillerOf(const NativeFeature &F) {
+  std::unique_ptr<FeatureFiller> &Filler = Fillers[F.Set];
+  if (!Filler)
+    Filler = F.Set->filler();
+  return *Filler;
+}
+
 nb::object adviceOf(const TensorSpec &Spec, Advice A) {
   return Spec.Type == ScalarType::Double ? nb::object(nb::float_(A.Number))
                                          : nb::object(nb::int_(A.Integer));

@@ -6,7 +6,7 @@
 
 #include "../llvm/call_site.h"
 #include "../runtime/session.h"
-#include "nanobind_all.h"
+#include "native_feature.h"
 
 #include <functional>
 #include <memory>
@@ -23,7 +23,7 @@ struct PyAdvisor {
   nb::object Evaluate, SwitchContext; ///< a Python runner's methods
   nb::object EvaluateBatch;           ///< its own batch method, if any
   Batching Batches = Batching::None;  ///< which batches that accepts
-  std::vector<nb::object> Fills;      ///< one per custom feature
+  std::vector<nb::object> Fills;      ///< one per custom feature in Python
   nb::object Exception;         ///< failure()'s exception, if Python raised
   nb::object FallbackException; ///< the first fallback's exception
   std::unique_ptr<DecisionLog> Log;
@@ -36,6 +36,9 @@ struct PyAdvisor {
   std::unique_ptr<FunctionShape> Shape;
   const llvm::Function *ShapeOf = nullptr;
   uint64_t ShapeEpoch = 0;
+  /// Those of native features in use, with what they read.
+  std::map<std::shared_ptr<const FeatureSet>, std::unique_ptr<FeatureFiller>>
+      Fillers;
 
   ~PyAdvisor() { end(); }
   /// Makes the calling thread the compiling one, and reserves the runner, until
@@ -55,6 +58,7 @@ struct PyAdvisor {
     }
   }
   const FunctionShape &shapeOf(llvm::Function &F);
+  FeatureFiller &fillerOf(const NativeFeature &F);
   /// Records a Python exception as the session's failure.
   void noteException(FailureKind K, nb::python_error &E);
 };

@@ -23,14 +23,18 @@ class DILocation;
 
 namespace passpilot {
 
+class FunctionFacts;
+
 /// The question about one call site.
 class CallQuestion final : public Question {
 public:
-  /// \p Default and \p Rest are called as long as the question lives.
+  using FactsOf = llvm::function_ref<FunctionFacts &(llvm::Function &)>;
+  /// The functions are called as long as the question lives.
   CallQuestion(llvm::CallBase &Site, llvm::function_ref<bool()> Default,
-               llvm::function_ref<void()> Rest)
-      : Site(Site), Default(Default), Rest(Rest) {}
+               llvm::function_ref<void()> Rest, FactsOf Facts)
+      : Site(Site), Default(Default), Rest(Rest), Facts(Facts) {}
   llvm::CallBase &Site;
+  FunctionFacts &facts(llvm::Function &F) const { return Facts(F); }
   Advice defaultAdvice() override { return Advice{Default()}; }
   void describeRest() override { Rest(); }
   DecisionPlace place() override;
@@ -38,6 +42,7 @@ public:
 private:
   llvm::function_ref<bool()> Default;
   llvm::function_ref<void()> Rest;
+  FactsOf Facts;
 };
 
 struct SourceLocation {

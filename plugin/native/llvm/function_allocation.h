@@ -9,6 +9,7 @@
 #include "llvm/CodeGen/Register.h"
 #include "llvm/MC/MCRegister.h"
 
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -71,6 +72,11 @@ struct FunctionAllocation {
   std::vector<QueueEntry> Queue = {}; ///< used until the graph is built
   std::shared_ptr<InterferenceTracker> Interference = {}; ///< the graph
   std::shared_ptr<void> Kept = {}; ///< Python's object for the graph
+
+  /// What features have computed of the function at its first question, by
+  /// their maker; empty if nothing yet.
+  std::vector<float> &vectorOf(const void *Maker) { return Vectors[Maker]; }
+  std::map<const void *, std::vector<float>> Vectors = {};
 };
 
 } // namespace passpilot

@@ -32,6 +32,15 @@ int64_t FunctionFacts::uses(const Function &F) {
 void FunctionFacts::outdate() {
   BlocksKnown = CountsKnown = false;
   Uses.reset();
+  for (auto &[Maker, Vector] : Vectors)
+    Vector.clear();
+}
+
+std::vector<float> &FunctionFacts::vectorOf(const void *Maker) {
+  for (auto &[Known, Vector] : Vectors)
+    if (Known == Maker)
+      return Vector;
+  return Vectors.emplace_back(Maker, std::vector<float>()).second;
 }
 
 bool FunctionFacts::isReachable(const BasicBlock &B) {

@@ -7,10 +7,13 @@
 #pragma once
 
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/PassManager.h"
 
 #include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace llvm {
 class BasicBlock;
@@ -45,6 +48,10 @@ public:
     return count(F), CallsIndirectly;
   }
 
+  /// What features have computed of the function as it is, by their maker;
+  /// empty if nothing yet.
+  std::vector<float> &vectorOf(const void *Maker);
+
 private:
   FunctionCounts Counts;
   std::optional<int64_t> Uses;
@@ -52,6 +59,7 @@ private:
   llvm::SmallPtrSet<const llvm::BasicBlock *, 1> Unreachable;
   bool BlocksKnown = false, CountsKnown = false;
   bool Unusual = false, Allocates = false, CallsIndirectly = false;
+  llvm::SmallVector<std::pair<const void *, std::vector<float>>, 0> Vectors;
 
   void findUnreachable(const llvm::Function &F);
   void count(const llvm::Function &F);

@@ -353,7 +353,8 @@ std::unique_ptr<InlineAdvice> InlineAdvisor::askSession(CallBase &CB,
     return (Early ? *Early : Default.decide(CB)).Yes.has_value();
   };
   auto DescribeRest = [&] { describeRest(CB); };
-  CallQuestion Question(CB, Decide, DescribeRest);
+  auto Facts = [&](Function &F) -> FunctionFacts & { return Books.facts(F); };
+  CallQuestion Question(CB, Decide, DescribeRest, Facts);
   const auto Answer =
       Session.ask(Question, Session.Limit > 0 && Books.hasGrown(Session.Limit));
   const bool Yes = Answer && Answer->Integer;

@@ -63,6 +63,10 @@ public:
   InterferenceChanges changes(size_t Version) const;
   /// Null for a register without a live range.
   const RangeState *find(unsigned Number) const;
+  /// Of a node; ascending.
+  llvm::ArrayRef<unsigned> neighbours(unsigned Number) const {
+    return Nodes[Number]->Neighbours;
+  }
   /// The number of ranges read or compared so far.
   uint64_t work() const { return Work; }
 

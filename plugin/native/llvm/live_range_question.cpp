@@ -6,6 +6,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/CodeGen/LiveInterval.h"
+#include "llvm/CodeGen/TargetRegisterInfo.h"
+#include "llvm/CodeGen/VirtRegMap.h"
 
 using namespace llvm;
 
@@ -16,6 +18,26 @@ DecisionPlace LiveRangeQuestion::place() {
   DecisionPlace P;
   P.Register = Name;
   return P;
+}
+
+void LiveRangeQuestion::eachColumn(const LiveInterval &, ColumnUse) const {}
+
+void eachOverlapping(const FunctionAllocation &F, const LiveInterval &LI,
+                     ArrayRef<MCRegister> Registers,
+                     LiveRangeQuestion::ColumnUse Use) {
+  if (!F.VRM.hasPhys(LI.reg()))
+    return;
+  const MCRegister Has = F.VRM.getPhys(LI.reg());
+  for (size_t I = 0; I < Registers.size(); ++I)
+    if (F.TRI.regsOverlap(Registers[I], Has))
+      Use(I);
+}
+
+void EvictQuestion::eachColumn(const LiveInterval &LI, ColumnUse Use) const {
+  if (&LI == &Range)
+    Use(DoNotEvict);
+  else
+    eachOverlapping(Function, LI, Registers, Use);
 }
 
 DecisionPlace EvictQuestion::place() {
@@ -78,6 +100,21 @@ Ranges EvictQuestion::interferences(size_t Column) const {
 }
 
 bool PriorityQuestion::nested() const { return Function.nested(Range); }
+
+void AllocatorQuestion::eachRange(RangeUse Use) const {
+  if (Ranges.empty())
+    return LiveRangeQuestion::eachRange(Use);
+  for (const LiveInterval *LI : Ranges)
+    Use(*LI);
+}
+
+void AllocatorQuestion::eachColumn(const LiveInterval &LI,
+                                   ColumnUse Use) const {
+  if (const auto *Found = find(Ranges, &LI); Found != Ranges.end())
+    Use(Found - Ranges.begin());
+  else if (Concerned)
+    Concerned(LI, Use);
+}
 
 const std::vector<std::string> &AllocatorQuestion::names() {
   if (Names.empty())

@@ -25,12 +25,25 @@ public:
   /// Whether LLVM asks from within an edit or a recolouring, when live ranges
   /// that it has already announced may still change.
   virtual bool nested() const = 0;
+  using RangeUse = llvm::function_ref<void(const llvm::LiveInterval &)>;
+  using ColumnUse = llvm::function_ref<void(size_t)>;
+  /// The ranges that the question is about.
+  virtual void eachRange(RangeUse Use) const { Use(Range); }
+  /// The columns that have to do with \p LI, one of these ranges or of those
+  /// that interfere with them.
+  virtual void eachColumn(const llvm::LiveInterval &LI, ColumnUse Use) const;
   /// Names the virtual register, "%12".
   DecisionPlace place() override;
 
 private:
   std::string Name;
 };
+
+/// Calls \p Use with the indices of the registers that overlap the one of \p
+/// LI.
+void eachOverlapping(const FunctionAllocation &F, const llvm::LiveInterval &LI,
+                     llvm::ArrayRef<llvm::MCRegister> Registers,
+                     LiveRangeQuestion::ColumnUse Use);
 
 /// Which live range to evict in favour of Range.
 class EvictQuestion final : public LiveRangeQuestion {
@@ -53,6 +66,8 @@ public:
   void answered(Advice A) override;
   std::string forbidden(Advice A) override;
   bool nested() const override { return Nested; }
+  /// The candidate's own column, or those whose register \p LI has.
+  void eachColumn(const llvm::LiveInterval &LI, ColumnUse Use) const override;
   /// Names the registers of the columns, too.
   DecisionPlace place() override;
   /// The column of \p Register; DoNotEvict if it has none.
@@ -90,6 +105,8 @@ public:
   const llvm::ArrayRef<int64_t> Mask;
   /// The ranges of the columns, if the choice is among ranges.
   llvm::SmallVector<const llvm::LiveInterval *, 0> Ranges;
+  /// As eachColumn(), if the choice is not among ranges; may be empty.
+  llvm::function_ref<void(const llvm::LiveInterval &, ColumnUse)> Concerned;
 
   Advice defaultAdvice() override {
     return Advice{static_cast<int64_t>(Default)};
@@ -97,6 +114,8 @@ public:
   DecisionPlace place() override;
   std::string forbidden(Advice A) override;
   bool nested() const override { return false; }
+  void eachRange(RangeUse Use) const override;
+  void eachColumn(const llvm::LiveInterval &LI, ColumnUse Use) const override;
   /// "rax", "%12", "loop:3", "spill".
   const std::vector<std::string> &names();
 

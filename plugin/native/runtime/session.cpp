@@ -45,7 +45,10 @@ Session::Session(const Point &P, std::shared_ptr<Runner> R,
   };
   for (const TensorSpec &S : TheRunner->inputs())
     RunnerInputs.push_back(Buffer(S.Name));
-  const bool NeedsAll = Logged || !this->Custom.empty();
+  const bool NeedsAll =
+      Logged ||
+      std::any_of(this->Custom.begin(), this->Custom.end(),
+                  [](const CustomFeature &F) { return F.ReadsOthers; });
   for (const TensorSpec &S : P.Features) {
     FeatureBuffers.push_back(Buffer(S.Name));
     FeatureIsNeeded.push_back(NeedsAll || std::count(RunnerInputs.begin(),
@@ -101,6 +104,7 @@ void Session::flushLog() {
 std::optional<Advice> Session::ask(Question &Q, bool OverBudget) {
   if (Stopped)
     return std::nullopt;
+  ++Questions;
   Current = &Q;
   Asker = std::this_thread::get_id();
   std::optional<Advice> Answer;

@@ -78,6 +78,8 @@ private:
 struct CustomFeature {
   TensorSpec Spec;
   std::function<bool(void *Buffer)> Fill;
+  /// Whether Fill may read the point's own features.
+  bool ReadsOthers = true;
 };
 
 /// One decision, as the compiler's hook describes it.
@@ -156,6 +158,8 @@ public:
     return Asker == std::this_thread::get_id() ? Current.load() : nullptr;
   }
   uint64_t ordinal() const { return Ordinal; }
+  /// The number of questions so far, with those that failed.
+  uint64_t questions() const { return Questions; }
   /// The compiler's decision for current(), computed at most once.
   Advice defaultAdvice();
   /// Computes all features for current().
@@ -205,7 +209,7 @@ private:
   std::optional<Advice> Default;
   bool HasRest = false; ///< whether describeRest() was called for Current
   std::optional<Advice> Foreseen; ///< the runner's answer, asked before
-  uint64_t Ordinal = 0;
+  uint64_t Ordinal = 0, Questions = 0;
   std::string Context;
   bool InContext = false; ///< whether this compilation has switched to it
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from pathlib import Path
@@ -14,10 +13,10 @@ import pytest
 from passpilot import llvm_options
 from passpilot.features.llvm.ir2vec import Kind, Vocabulary
 from passpilot.features.spec import TensorSpec
-from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.module import Module
 from tests.corpus.build import bindir
+from tests.features.llvm.vocabularies import DIMENSION, ir2vec_sections, written
 
 TEXT = """
 target triple = "x86_64-pc-linux-gnu"
@@ -45,23 +44,6 @@ define double @g(double %x) {
   ret double %s
 }
 """
-DIMENSION = 7
-
-
-def sections(*, without: str = "") -> dict[str, dict[str, list[float]]]:
-    """A vocabulary with a vector for every entity but one."""
-    rng = np.random.default_rng(22)
-    made: dict[str, dict[str, list[float]]] = {"Opcodes": {}, "Types": {}, "Arguments": {}}
-    for section, key in _core.ir2vec_entities():
-        vector = rng.uniform(-9, 9, DIMENSION).tolist()
-        if key != without:
-            made[section][key] = vector
-    return made
-
-
-def written(path: Path, content: object) -> Path:
-    path.write_text(json.dumps(content))
-    return path
 
 
 def printed(vocabulary: Path, source: Path, *flags: str) -> dict[str, list[float]]:
@@ -88,7 +70,7 @@ def test_functions_have_the_vectors_that_opt_prints(
     module: Module, tmp_path: Path, kind: Kind, without: str
 ) -> None:
     (tmp_path / "in.ll").write_text(TEXT)
-    path = written(tmp_path / "v.json", sections(without=without))
+    path = written(tmp_path / "v.json", ir2vec_sections(without=without))
     expected = printed(path, tmp_path / "in.ll", f"-ir2vec-kind={kind}")
     vocabulary = Vocabulary.read(path)
     total = np.zeros(DIMENSION)
@@ -101,14 +83,14 @@ def test_functions_have_the_vectors_that_opt_prints(
 
 
 def test_an_embedding_is_a_tensor_of_its_spec(module: Module, tmp_path: Path) -> None:
-    vocabulary = Vocabulary.read(written(tmp_path / "v.json", sections()))
+    vocabulary = Vocabulary.read(written(tmp_path / "v.json", ir2vec_sections()))
     assert vocabulary.spec("seen") == TensorSpec("seen", "float32", (DIMENSION,))
     vector = vocabulary.embed(module)
     assert (str(vector.dtype), vector.shape) == ("float32", (DIMENSION,))
 
 
 def test_an_embedding_follows_changes(module: Module, tmp_path: Path) -> None:
-    vocabulary = Vocabulary.read(written(tmp_path / "v.json", sections()))
+    vocabulary = Vocabulary.read(written(tmp_path / "v.json", ir2vec_sections()))
     function = module.function("f")
     assert function is not None
     before = vocabulary.embed(function)
@@ -117,7 +99,7 @@ def test_an_embedding_follows_changes(module: Module, tmp_path: Path) -> None:
 
 
 def test_sections_are_weighed_as_llvms_options_say(module: Module, tmp_path: Path) -> None:
-    path = written(tmp_path / "v.json", sections())
+    path = written(tmp_path / "v.json", ir2vec_sections())
     (tmp_path / "in.ll").write_text(TEXT)
     expected = printed(path, tmp_path / "in.ll", "-ir2vec-opc-weight=0.25")
     function = module.function("g")
@@ -148,7 +130,7 @@ def test_an_embedding_of_a_loop_is_the_sum_over_its_blocks(tmp_path: Path) -> No
       ret i32 %n
     }
     """
-    vocabulary = Vocabulary.read(written(tmp_path / "v.json", sections()))
+    vocabulary = Vocabulary.read(written(tmp_path / "v.json", ir2vec_sections()))
     module = Module.read(text.encode())
     whole, rest = module.functions
     (loop,) = whole.loops
@@ -161,27 +143,36 @@ def test_a_declaration_has_none(module: Module, tmp_path: Path) -> None:
     function = module.function("ext")
     assert function is not None
     with pytest.raises(InputError, match="function ext: expected a body, got a declaration"):
-        Vocabulary.read(written(tmp_path / "v.json", sections())).embed(function)
+        Vocabulary.read(written(tmp_path / "v.json", ir2vec_sections())).embed(function)
 
 
 def test_an_unknown_kind_is_refused(module: Module, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="expected kind 'symbolic' or 'flow-aware', got 'flow'"):
-        Vocabulary.read(written(tmp_path / "v.json", sections())).embed(module, "flow")  # type: ignore[arg-type]
+        Vocabulary.read(written(tmp_path / "v.json", ir2vec_sections())).embed(module, "flow")  # type: ignore[arg-type]
 
 
 BAD = {
     "a list": ([], "expected an object with the sections Opcodes, Types, Arguments"),
     "a section less": ({"Opcodes": {"Add": [1]}, "Types": {}}, "expected an object with the sections"),
-    "an empty section": ({**sections(), "Types": {}}, "an entity in each section, got none in Types"),
-    "text": ({**sections(), "Opcodes": {"Add": "1"}}, "a list of finite numbers for 'Add' in Opcodes"),
-    "no numbers": ({**sections(), "Opcodes": {"Add": []}}, "a list of finite numbers for 'Add' in Opcodes"),
-    "true": ({**sections(), "Opcodes": {"Add": [True] * DIMENSION}}, "finite numbers for 'Add'"),
-    "infinity": ({**sections(), "Opcodes": {"Add": [float("inf")] * DIMENSION}}, "Infinity is no number"),
+    "an empty section": ({**ir2vec_sections(), "Types": {}}, "an entity in each section, got none in Types"),
+    "text": ({**ir2vec_sections(), "Opcodes": {"Add": "1"}}, "a list of finite numbers for 'Add' in Opcodes"),
+    "no numbers": (
+        {**ir2vec_sections(), "Opcodes": {"Add": []}},
+        "a list of finite numbers for 'Add' in Opcodes",
+    ),
+    "true": ({**ir2vec_sections(), "Opcodes": {"Add": [True] * DIMENSION}}, "finite numbers for 'Add'"),
+    "infinity": (
+        {**ir2vec_sections(), "Opcodes": {"Add": [float("inf")] * DIMENSION}},
+        "Infinity is no number",
+    ),
     "beyond all floats": (
-        {**sections(), "Opcodes": {"Add": [10**400] * DIMENSION}},
+        {**ir2vec_sections(), "Opcodes": {"Add": [10**400] * DIMENSION}},
         "an integer of more than 64 bits",
     ),
-    "lengths": ({**sections(), "Types": {"VoidTy": [1, 2]}}, "of one length, 7, got 2 for 'VoidTy' in Types"),
+    "lengths": (
+        {**ir2vec_sections(), "Types": {"VoidTy": [1, 2]}},
+        "of one length, 7, got 2 for 'VoidTy' in Types",
+    ),
     "strangers": ({name: {"x": [1]} for name in ("Opcodes", "Types", "Arguments")}, "entities that LLVM has"),
 }
 

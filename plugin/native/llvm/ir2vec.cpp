@@ -2,8 +2,13 @@
 
 #include "ir2vec.h"
 
+#include "../runtime/session.h"
+#include "call_site.h"
+#include "function_facts.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Module.h"
+
+#include <algorithm>
 
 using namespace llvm;
 
@@ -54,12 +59,12 @@ std::vector<std::pair<std::string, std::string>> ir2vecEntities() {
 }
 
 IR2VecVocabulary::IR2VecVocabulary(const double *Rows, size_t Dimension)
-    : Vocabulary(stored(Rows, Dimension)) {}
+    : Vocabulary(std::make_shared<const Entities>(stored(Rows, Dimension))) {}
 
 std::vector<double> IR2VecVocabulary::embed(const Function &F,
                                             bool FlowAware) const {
   const auto Kind = FlowAware ? IR2VecKind::FlowAware : IR2VecKind::Symbolic;
-  return ir2vec::Embedder::create(Kind, F, Vocabulary)
+  return ir2vec::Embedder::create(Kind, F, *Vocabulary)
       ->getFunctionVector()
       .getData();
 }
@@ -68,8 +73,8 @@ std::vector<double> IR2VecVocabulary::embed(ArrayRef<BasicBlock *> Blocks,
                                             bool FlowAware) const {
   const auto Kind = FlowAware ? IR2VecKind::FlowAware : IR2VecKind::Symbolic;
   const auto Embedder =
-      ir2vec::Embedder::create(Kind, *Blocks.front()->getParent(), Vocabulary);
-  Embedding Sum(Vocabulary.getDimension());
+      ir2vec::Embedder::create(Kind, *Blocks.front()->getParent(), *Vocabulary);
+  Embedding Sum(Vocabulary->getDimension());
   for (const BasicBlock *B : Blocks)
     Sum += Embedder->getBBVector(*B);
   return Sum.getData();
@@ -77,11 +82,58 @@ std::vector<double> IR2VecVocabulary::embed(ArrayRef<BasicBlock *> Blocks,
 
 std::vector<double> IR2VecVocabulary::embed(const Module &M,
                                             bool FlowAware) const {
-  Embedding Sum(Vocabulary.getDimension());
+  Embedding Sum(Vocabulary->getDimension());
   for (const Function &F : M)
     if (!F.isDeclaration())
       Sum += Embedding(embed(F, FlowAware));
   return Sum.getData();
+}
+
+namespace {
+
+/// LLVM invalidates the facts of a function, and with them its vector, when the
+/// function changes.
+class IR2VecFiller final : public FeatureFiller {
+public:
+  IR2VecFiller(const IR2VecVocabulary &Vocabulary, bool FlowAware,
+               const void *Maker)
+      : Vocabulary(Vocabulary), FlowAware(FlowAware), Maker(Maker) {}
+
+  std::string fill(const Session &S, size_t I, void *Buffer) override {
+    auto &Q = static_cast<CallQuestion &>(*S.current());
+    Function &F = I == 0 ? *Q.Site.getCaller() : *Q.Site.getCalledFunction();
+    std::vector<float> &Vector = Q.facts(F).vectorOf(Maker);
+    if (Vector.empty())
+      for (double Each : Vocabulary.embed(F, FlowAware))
+        Vector.push_back(static_cast<float>(Each));
+    std::copy(Vector.begin(), Vector.end(), static_cast<float *>(Buffer));
+    return {};
+  }
+
+private:
+  const IR2VecVocabulary Vocabulary;
+  const bool FlowAware;
+  const void *const Maker;
+};
+
+class IR2VecSet final : public FeatureSet {
+public:
+  IR2VecSet(const IR2VecVocabulary &Vocabulary, bool FlowAware)
+      : Vocabulary(Vocabulary), FlowAware(FlowAware) {}
+  std::unique_ptr<FeatureFiller> filler() const override {
+    return std::make_unique<IR2VecFiller>(Vocabulary, FlowAware, this);
+  }
+
+private:
+  const IR2VecVocabulary Vocabulary;
+  const bool FlowAware;
+};
+
+} // namespace
+
+std::unique_ptr<FeatureSet> ir2vecFeatures(const IR2VecVocabulary &Vocabulary,
+                                           bool FlowAware) {
+  return std::make_unique<IR2VecSet>(Vocabulary, FlowAware);
 }
 
 } // namespace passpilot

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // LLVM's IR2Vec embeddings, with the vocabulary as an object instead of a
-// process-wide option.
+// process-wide option, and as features of the inliner's call sites.
 
 #pragma once
 
+#include "../runtime/feature_set.h"
 #include "llvm/Analysis/IR2Vec.h"
 
 #include <string>
@@ -16,7 +17,7 @@ namespace passpilot {
 /// LLVM's entities in its order: pairs of section and key in the file.
 std::vector<std::pair<std::string, std::string>> ir2vecEntities();
 
-/// Threads: immutable, may be shared.
+/// Threads: immutable, may be shared. Copies are the same vocabulary.
 class IR2VecVocabulary {
 public:
   /// \p Rows has \p Dimension numbers for each of ir2vecEntities(). The weights
@@ -32,7 +33,11 @@ public:
   std::vector<double> embed(const llvm::Module &M, bool FlowAware) const;
 
 private:
-  llvm::ir2vec::Vocabulary Vocabulary;
+  std::shared_ptr<const llvm::ir2vec::Vocabulary> Vocabulary;
 };
+
+/// The vectors of a call site's caller and callee.
+std::unique_ptr<FeatureSet> ir2vecFeatures(const IR2VecVocabulary &Vocabulary,
+                                           bool FlowAware);
 
 } // namespace passpilot
