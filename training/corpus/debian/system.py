@@ -23,12 +23,13 @@ INCLUDED: Final = (
     f"clang-{MAJOR}",
     f"lld-{MAJOR}",
     f"llvm-{MAJOR}",
+    f"libclang-rt-{MAJOR}-dev",
     "ca-certificates",
     "debhelper",
     "fakeroot",
     "python3",
 )
-"""Packages of the system beside those that every build may expect."""
+"""Packages of the system beside those that every build may expect; those for coverage need the runtime."""
 USER: Final = "builder"
 """The user of the system that builds."""
 MAKE_DEADLINE: Final = 1800.0
