@@ -180,17 +180,17 @@ class Options:
 
     def _check_file(self, where: str, path: str) -> None:
         if not os.path.isfile(path):
-            got = f"{path!r}, which is none"
+            expected, got = "a file that exists", repr(path)
             if os.path.isdir(path):
                 known = [
                     name for name in sorted(os.listdir(path)) if name.endswith(_FILES.get(where, ".onnx"))
                 ]
                 hint = f"; did you mean {os.path.join(path, known[0])!r}?" if len(known) == 1 else ""
                 hint = f"; it has {', '.join(known)}" if len(known) > 1 else hint
-                got = f"{path!r}, which is a folder{hint}"
+                expected, got = "a file", f"{path!r}, which is a folder{hint}"
             # eval takes these options in the text of its own
             who = f"{self._command}: {'--contender' if self._command == 'eval' else where}"
-            raise InputError(f"{who}: expected a file, got {got}")
+            raise InputError(f"{who}: expected {expected}, got {got}")
 
     def _check_policy(self, where: str, text: str) -> None:
         policy, _, query = text.partition("?")

@@ -19,7 +19,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, Union
 
-from passpilot.plugin.failures import headline
+from passpilot.plugin.failures import did_you_mean, headline
 
 _WORD: Final = re.compile(r"(?:\{(?:[^{}]|\{[^{}]*\})*\}|\S)+")
 _BOOLEANS: Final = {"true": True, "false": False}
@@ -80,7 +80,7 @@ def parse_options(options: Sequence[Option], text: str) -> dict[str, object]:
         word, equals, value = match[0].partition("=")
         option = known.get(word)
         if option is None:
-            msg = f"expected {_listed(options)}, got {_shortened(word)!r}"
+            msg = f"expected {_listed(options)}, got {_shortened(word)!r}{did_you_mean(word, known)}"
             raise OptionError(msg, match.start(), match.start() + len(word))
         if option.field in values:
             msg = f"expected one value for {option.name}, got another"

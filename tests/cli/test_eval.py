@@ -120,7 +120,7 @@ def test_what_fails_is_one_line_and_the_rest_goes_on(small: Path) -> None:
     assert len(lines) == 3, done.err
     assert "count, -Oz: count/work.c: expected an object, got error:" in lines[0]
     assert "count, decisions:{program}.decisions: " in lines[1]
-    assert "got 'count.decisions', which is none" in lines[1]
+    assert "expected a file that exists, got 'count.decisions'" in lines[1]
     made = result(small.parent / "r.json")["programs"]
     assert [each["results"]["-Oz"]["allocated"] is None for each in made] == [True, False]
 
@@ -246,7 +246,7 @@ def test_a_corpus_without_programs_is_measured_by_units(small: Path) -> None:
         (["--contender=-Oz"], "expected different policies, got '-Oz' twice", 1),
         (["--contender="], "expected a runner, a decision file or a level", 2),
         (["--contender=best-of:x"], "expected best-of:N, got 'best-of:x'", 2),
-        (["--contender=decisions:none"], "expected a file, got 'none', which is none", 1),
+        (["--contender=decisions:none"], "expected a file that exists, got 'none'", 1),
         (["--contender=const:0 --wrong"], "expected options of passpilot cc, got '--wrong'", 2),
         (["--program=none"], "expected programs among count, shout, got 'none'", 1),
         (["--resume"], "--resume has no effect without -o RESULT.json", 2),

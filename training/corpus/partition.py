@@ -12,6 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -160,7 +161,10 @@ def check_programs(path: str, file: SplitFile, known: Collection[str]) -> None:
     named = [name for table in (file.families, file.parts) for names in table.values() for name in names]
     if unknown := [name for name in dict.fromkeys(named) if name not in known]:
         some = ", ".join(sorted(known)[:8]) + ", ..." * (len(known) > 8)
-        got = f"{', '.join(unknown)}; remove these names from the file"
+        close = [(name, get_close_matches(name, known, 1)) for name in unknown]
+        meant = [f"{found[0]!r} for {name!r}" for name, found in close if found]
+        hint = f"did you mean {', '.join(meant)}?" if meant else "remove these names from the file"
+        got = f"{', '.join(unknown)}; {hint}"
         raise InputError(f"{path}: expected programs among {some}, got {got}")
 
 

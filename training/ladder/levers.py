@@ -142,7 +142,9 @@ def _machine(name: str, rung: str, loses: str, group: str, *options: str) -> Lev
 _OLD_LOADER: Final = "loaders before glibc 2.36 refuse the program"
 _OUTLINER: Final = ("enable-machine-outliner=always", "enable-linkonceodr-outlining")
 _OUTLINED: Final = "calls of outlined code take time, and compress badly"
-_PROFILERS: Final = "who stops in the first instructions of a function cannot see its callers"
+_PROFILERS: Final = (
+    "a debugger or profiler that stops in the first instructions of a function does not see its callers"
+)
 _SHARED: Final = "a stripped program has one entry for several functions"
 _BACKTRACES: Final = "backtraces end at functions that no exception passes"
 

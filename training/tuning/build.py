@@ -121,6 +121,40 @@ def refuse_advice(given: Sequence[str]) -> None:
         )
 
 
+def refuse_lto(command: Sequence[str], output: str, *, searched: bool) -> None:
+    """Refuse what no decision would reach: single units where lld optimizes the program, and -flto=thin.
+
+    Args:
+        command: the build, which `recorded_corpus` has recorded.
+        output: its folder.
+        searched: whether the program of full link-time optimization is searched, by ``--lto``.
+
+    Raises:
+        InputError: units are compiled for such a link.
+    """
+    recording = os.path.join(output, RECORDING)
+    found = {
+        word
+        for unit in read_recording(recording).units
+        if "-ffat-lto-objects" not in unit.arguments
+        for word in unit.arguments
+        if word.startswith("-flto=")
+    }
+    again = f"run `passpilot tune --lto ... -- {shlex.join(command)}`"
+    if "-flto=thin" in found:
+        for folder in (recording, os.path.join(output, "corpus")):  # so that the next call builds again
+            shutil.rmtree(folder, ignore_errors=True)
+        raise InputError(
+            "tune: expected -flto or a build without it, got -flto=thin, whose links decisions do not reach; "
+            f"build with -flto, clean the build, and {again}"
+        )
+    if found and not searched:
+        raise InputError(
+            f"tune: expected --lto for a build that links with -flto, got no --lto; {again}, since decisions "
+            "for single units do not reach such a link"
+        )
+
+
 def _variables() -> list[str]:
     """The variables of the environment that change the code of every compilation by `passpilot cc`."""
     names = (f"PASSPILOT_{name.upper().replace('-', '_')}" for name in (*HOOKED, *CHANGING))

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from passpilot.plugin.errors import UsageError
+from passpilot.plugin.failures import did_you_mean
 from passpilot.training.rewards import FILE_SIZES, SIZE_HEADS
 from passpilot.training.tuning.parts import PARTS
 from passpilot.training.tuning.sizes import (
@@ -91,7 +92,8 @@ class RewardText:
                 continue
             found = _LIMIT.fullmatch(limit)
             if not found or found[1] not in NAMES:
-                raise UsageError(f"--at-most: expected NAME:RATIO such as mca:1.01, got {limit!r}")
+                hint = _name_hint(limit.partition(":")[0])
+                raise UsageError(f"--at-most: expected NAME:RATIO such as mca:1.01, got {limit!r}{hint}")
             bounds.append((found[1], float(found[2])))
         return cls(text, terms, bounds, run_limits=runs)
 
@@ -123,6 +125,12 @@ class RewardText:
         for name, ratio in self.limits:
             measure = Limited(measure, find(name), ratio)
         return measure
+
+
+def _name_hint(name: str) -> str:
+    """The names that may have limits, if a name is none of them."""
+    known = (*NAMES, EXECUTED)
+    return f"; NAME is one of {', '.join(known)}{did_you_mean(name, known)}" if name not in known else ""
 
 
 def _one_size(size: SizeOf, kind: str, units: Sequence[Compiled], /) -> Sizes:

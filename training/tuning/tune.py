@@ -26,7 +26,7 @@ from passpilot.training.studies.compile_cache import CompileCache
 from passpilot.training.studies.study_file import StudyFile, is_study
 from passpilot.training.studies.tuned import TunedTrials, best_decisions, decisions_in, program_digest
 from passpilot.training.timing.instructions import check_counter
-from passpilot.training.tuning.build import recorded_corpus
+from passpilot.training.tuning.build import recorded_corpus, refuse_lto
 from passpilot.training.tuning.decision_file import read_decisions
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.kernels.tune import KernelRequest, is_kernel
@@ -201,7 +201,8 @@ class _TuneRequest:
         _check_numbers(compiles=compiles, seconds=seconds, seed=self.seed, threads=self.threads)
         known = (*LEVERS, *MORE_LEVERS)
         if not self.is_for_kernel and (unknown := [lever for lever in self.search if lever not in known]):
-            raise UsageError(f"--search: expected some of {', '.join(known)}, got {unknown[0]!r}")
+            hint = did_you_mean(unknown[0], known)
+            raise UsageError(f"--search: expected some of {', '.join(known)}, got {unknown[0]!r}{hint}")
         if self.lto and (self.sources or self.passes):
             got = "--passes" if self.passes else "a module"
             raise UsageError(f"--lto: expected programs, and the pipeline of their level, got {got}")
@@ -315,7 +316,10 @@ class _TuneRequest:
             yield single_module(source, self.passes or OZ, self.reward)
         if self.build:
             with tempfile.TemporaryDirectory(prefix="passpilot-tune-") as scratch:
-                yield from self.linked(recorded_corpus(self.build, self.output or scratch), jobs, "/")
+                folder = self.output or scratch
+                corpus = recorded_corpus(self.build, folder)
+                refuse_lto(self.build, folder, searched=self.lto)
+                yield from self.linked(corpus, jobs, "/")
         elif self.corpus:
             yield from self.linked(self.corpus, jobs, self.root)
 

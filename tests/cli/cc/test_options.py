@@ -152,7 +152,8 @@ def test_files_that_options_name_must_be_there(line: str, good: bool) -> None:
     if good:
         options(line)
     else:
-        with pytest.raises(InputError, match=r"expected (a file, got 'none|a folder with policy\.toml)"):
+        told = r"expected (a file that exists, got 'none|a folder with policy\.toml)"
+        with pytest.raises(InputError, match=told):
             options(line)
 
 

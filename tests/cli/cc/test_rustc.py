@@ -141,6 +141,6 @@ def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     error = refused("rustc", "--best-of=2", "a.rs", cwd=tmp_path, code=2)
     assert "expected an option that rustc can have, got --best-of" in error
     error = refused("rustc", "--inline=onnx:none.onnx", "a.rs", cwd=tmp_path)
-    assert "rustc: --inline: expected a file, got 'none.onnx'" in error
+    assert "rustc: --inline: expected a file that exists, got 'none.onnx'" in error
     error = refused(str(tmp_path / "rustc"), "a.rs", cwd=tmp_path)
     assert f"rustc: expected to run {tmp_path}/rustc, got: No such file" in error

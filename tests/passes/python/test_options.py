@@ -120,6 +120,10 @@ def test_wrong_text_is_refused_where_it_is_wrong(text: str, told: str, place: st
     assert text[error.start : error.end] == place
 
 
+def test_a_misspelt_option_has_a_suggestion() -> None:
+    assert str(refused(Everything, "limt=3")).endswith("got 'limt'; did you mean 'limit'?")
+
+
 @dataclass(frozen=True)
 class Needy:
     path: str

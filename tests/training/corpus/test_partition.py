@@ -139,6 +139,7 @@ def test_the_parts_are_corpora(corpus: Corpus, tmp_path: Path) -> None:
         ),
         ('[families]\nf = ["p1", "zz"]\n', "f.toml: expected programs among "),
         ('[families]\nf = ["p1", "zz"]\n', ", got zz; remove these names from the file"),
+        ('[parts]\ntrain = ["pp1"]\n', ", got pp1; did you mean 'p1' for 'pp1'?"),
         (None, "f.toml: expected a TOML file, got: No such file or directory"),
     ],
 )

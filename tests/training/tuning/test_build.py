@@ -175,6 +175,20 @@ def test_link_time_optimization_is_tuned(tmp_path: Path) -> None:
     assert subprocess.run([folder / "demo"], check=False).returncode == expected
 
 
+def test_a_build_with_link_time_optimization_needs_its_search(tmp_path: Path) -> None:
+    folder, options = folder_with(tmp_path), ("--compiles=1", "-o", "out", "--", "make")
+    makefile = MAKEFILE.replace("-Oz", "-Oz -flto").replace("$(CXX)", "$(CXX) -flto")
+    (folder / "Makefile").write_text(makefile)
+    said = "expected --lto for a build that links with -flto, got no --lto; run `passpilot tune --lto ..."
+    assert said in passpilot("tune", *options, cwd=folder).err
+    assert "demo: allocated" in passpilot("tune", "--lto", *options, cwd=folder).err
+    (folder / "Makefile").write_text(makefile.replace("-flto", "-flto=thin"))
+    subprocess.run(["make", "-s", "clean"], cwd=folder, check=True)
+    error = passpilot("tune", "--lto", "--compiles=1", "-o", "thin", "--", "make", cwd=folder).err
+    assert "got -flto=thin, whose links decisions do not reach; build with -flto, clean" in error
+    assert not (folder / "thin" / RECORDING).exists(), "the next call builds again"
+
+
 def built(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
     """What came of a build."""
     return subprocess.run(

@@ -93,6 +93,7 @@ def test_what_passes_a_limit_is_never_taken(tmp_path: Path) -> None:
         ("text", ["executed:"], "--at-most: expected NAME:RATIO such as mca:1.01, got 'executed:'"),
         ("text", ["executed:1: x"], "--at-most: expected {} and the program's arguments, got 'x'"),
         ("text", ["cats:1"], "--at-most: expected NAME:RATIO such as mca:1.01, got 'cats:1'"),
+        ("text", ["mcaa:1.01"], "'mcaa:1.01'; NAME is one of allocated, .* executed; did you mean 'mca'"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, limits: list[str], told: str) -> None:

@@ -195,7 +195,7 @@ def test_a_program_that_does_not_link_is_an_error(tmp_path: Path) -> None:
         (
             ("a.bc", "-o", "x", "--search=inlines"),
             2,
-            "expected some of inline, pipeline, options, size, unroll, eviction, got 'inlines'",
+            "options, size, unroll, eviction, got 'inlines'; did you mean 'inline'?",
         ),
         (
             ("a.bc", "-o", "x", "--lto"),
