@@ -54,11 +54,13 @@ class CustomFeature:
     """Computes it in the core, in place of the function."""
     _numbers: tuple[type[int] | type[float], ...] = field(init=False, repr=False, compare=False)
     _range: tuple[float, float] = field(init=False, repr=False, compare=False)
+    _single: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         integral = not self.spec.dtype.startswith("float")
         object.__setattr__(self, "_numbers", (int,) if integral else (int, float))
         object.__setattr__(self, "_range", _range(self.spec.dtype))
+        object.__setattr__(self, "_single", self.spec.size == 1)
 
     def store(self, view: object, out: NDArray[np.generic]) -> None:
         """Compute the value for `view` and write it into `out`, the buffer of this tensor.
@@ -78,7 +80,34 @@ class CustomFeature:
         if out.size == 1 and isinstance(plain, self._numbers) and self._range[0] <= plain <= self._range[1]:
             out[...] = plain
         else:
-            _store_array(self, value, out)
+            import numpy as np
+
+            np.copyto(out, _fitting(self, value).reshape(out.shape), casting="unsafe")
+
+    def check(self, value: object) -> None:
+        """Check a value as `write` does, without a buffer.
+
+        Raises:
+            FeatureError: the value does not fit.
+        """
+        low, high = self._range
+        if self._single and isinstance(value, self._numbers) and low <= value <= high:
+            return
+        if not self._is_plain(value, self.spec.shape):
+            _fitting(self, value)
+
+    def _is_plain(self, value: object, shape: Sequence[int]) -> bool:
+        """Whether a value is nested lists of numbers that fit, for which nobody needs numpy."""
+        if not shape or not isinstance(value, (list, tuple)) or len(value) != shape[0]:
+            return False
+        if len(shape) > 1:
+            return all(self._is_plain(each, shape[1:]) for each in value)
+        kinds = {*self._numbers, bool}
+        return (
+            kinds.issuperset(map(type, value))
+            and self._range[0] <= min(value)
+            and max(value) <= self._range[1]
+        )
 
 
 def feature(spec: str, *, point: str = "inline", name: str | None = None) -> Callable[[Function], Function]:
@@ -209,19 +238,19 @@ def _range(dtype: str) -> tuple[float, float]:
     return (0, (1 << bits) - 1) if dtype.startswith("u") else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
 
-def _store_array(owner: CustomFeature, value: object, out: NDArray[np.generic]) -> None:
+def _fitting(owner: CustomFeature, value: object) -> NDArray[np.generic]:
+    """The value as an array, whose elements and shape fit; one element may have any shape."""
     import numpy as np
 
     try:
         array = np.asarray(value)
     except (ValueError, OverflowError) as error:
         raise _misfit(owner, value) from error
-    scalar = array.size == 1 and out.size == 1
-    if not scalar and array.shape != out.shape:
+    if not (array.size == 1 and owner.spec.size == 1) and array.shape != owner.spec.shape:
         raise _misfit(owner, value, f"shape [{','.join(map(str, array.shape))}]")
     if not _fits(array, owner):
         raise _misfit(owner, value)
-    np.copyto(out, array.reshape(out.shape), casting="unsafe")
+    return array
 
 
 def _fits(array: NDArray[np.generic], owner: CustomFeature) -> bool:

@@ -104,6 +104,11 @@ class DecisionPoint(Generic[Answer]):
         self._names = frozenset(row.spec.name for row in table.rows)
         self.absent = whole_mask(table.domain, table.rows)
         """The values that stand in for omitted ones: the mask of a choice."""
+        names = [feature.spec.name for feature in self.values]
+        self._checks = [
+            (name, feature.check, self.absent.get(name, self))
+            for name, feature in zip(names, self.values, strict=True)
+        ]
 
     def __repr__(self) -> str:
         return f"<DecisionPoint {self.name!r} at {self.origin}>"
@@ -135,7 +140,7 @@ class DecisionPoint(Generic[Answer]):
         advisor = ASKED.get().get(self.name)
         if isinstance(advisor, PointAdvisor):
             return cast("Answer", advisor.ask(self, values, site))
-        return self.decide(values)
+        return self._decided(values)
 
     def ask_all(self, rows: Iterable[Values], sites: Iterable[object] | None = None) -> list[Answer]:
         """Several decisions; none of them may depend on the outcome of another.
@@ -155,7 +160,21 @@ class DecisionPoint(Generic[Answer]):
         advisor = ASKED.get().get(self.name)
         if isinstance(advisor, PointAdvisor):
             return cast("list[Answer]", advisor.ask_all(self, all_values, places))
+        for values in all_values:
+            self._check_values(self.checked(values))
         return [self.decide(values) for values in all_values]
+
+    def _decided(self, values: Values) -> Answer:
+        """The default's decision without an advisor, after the checks of the advisor."""
+        values = self.checked(values)
+        self._check_values(values)
+        return self._by_default(values)
+
+    def _check_values(self, values: Values) -> None:
+        """Refuse values that do not fit, so that an author finds them though nobody advises."""
+        for name, check, whole in self._checks:
+            if (value := values[name]) is not whole:
+                check(value)
 
     def decide(self, values: Values) -> Answer:
         """The default's decision.
@@ -164,7 +183,9 @@ class DecisionPoint(Generic[Answer]):
             FeatureError: the values do not match the features.
             AdviceError: the default's answer is outside the domain.
         """
-        values = self.checked(values)
+        return self._by_default(self.checked(values))
+
+    def _by_default(self, values: Values) -> Answer:
         answer = self.default(values)
         try:
             plain = self._domain.accept(answer, self._mask(values))

@@ -89,6 +89,12 @@ def test_values_that_fit(tensor: str, value: object, expected: float) -> None:
     with point.advisor(total) as advisor:
         assert once(lambda: point.ask({"value": value}), advisor) == [expected]
         assert once(lambda: point.ask_all([{"value": value}] * 2), advisor) == [[expected] * 2]
+    assert point.ask({"value": value}) == point.ask_all([{"value": value}])[0] == 0.0, "nobody advises"
+
+
+def test_a_mask_of_another_length_is_refused_though_nobody_advises() -> None:
+    with pytest.raises(FeatureError, match=r"feature 'mask' at .*: expected a value for int64\[1,4\]"):
+        declared().ask({**PLAIN, "mask": [1, 1]})
 
 
 @pytest.mark.parametrize(
@@ -123,8 +129,9 @@ def test_values_that_do_not(tensor: str, value: object) -> None:
         lambda: point.ask_all([{"value": value}]),
     ):
         told = rf"feature 'value' at .*: expected a value for {TENSORS[tensor]}".replace("[", r"\[")
-        with pytest.raises(FeatureError, match=told):
-            once(ask, point.advisor("const:1"))
+        for advisors in ([], [point.advisor("const:1")]):
+            with pytest.raises(FeatureError, match=told):
+                once(ask, *advisors)
 
 
 @pytest.mark.parametrize("values", [{}, {"size": 1}, {**PLAIN, "colour": 2}, {"size": 1, "colour": 2}])
