@@ -12,7 +12,7 @@ import os
 from passpilot.cli.cc.clang_arguments import WITH_VALUE
 from passpilot.cli.cc.variables import refuse_misspelt
 from passpilot.cli.options_table import FILES, RUNNERS, SCHEMES, OptionRow, options_of
-from passpilot.features.catalogue import CHANGING, HOOKED
+from passpilot.features.catalogue import CHANGING, EMIT_PASSES, HOOKED
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.numbers import finite_number, whole_number
 
@@ -239,13 +239,14 @@ class Options:
         ]
 
     def check_readers(self, *, loads: bool) -> None:
-        """Refuse a log that nobody would write; and unless clang `loads` the plugin, names that nobody has.
+        """Refuse what nobody would write or ask; and unless clang `loads` the plugin, names that nobody has.
 
         Raises:
-            UsageError: no option names an advisor.
+            UsageError: no option names an advisor, or nobody has a decision point.
             RunnerSpecError: nobody has the name of a policy or a scheme.
         """
         self.check_log()
+        self.check_points()
         if not loads:
             self._check_names()
 
@@ -264,6 +265,21 @@ class Options:
             raise UsageError(
                 f"{self._command}: {where} has no effect without an advisor; add --inline=RUNNER"
             )
+
+    def check_points(self) -> None:
+        """Refuse the name of a decision point that nobody has; a file of --load may declare any.
+
+        Raises:
+            UsageError: nobody has a decision point of this name.
+        """
+        if "load" in self._given:
+            return
+        advised = [text.partition("=")[0] for text in self._given.get("advise", [])]
+        if others := [point for point in advised if point not in EMIT_PASSES]:
+            from passpilot.passes.point_search import search_point
+
+            for point in others:
+                search_point(point)
 
     def _check_names(self) -> None:
         if self.policy.startswith("@"):

@@ -59,6 +59,7 @@ def main(argv: Sequence[str]) -> int:
         if options.value(name):
             raise UsageError(f"rustc: expected an option that rustc can have, got --{name}")
     options.check_log()
+    options.check_points()
     path = rustc if "/" in rustc else find_program(rustc)
     if not path:
         raise InputError("rustc: no rustc is on the PATH; sudo apt-get install rustc-web cargo-web")

@@ -57,6 +57,8 @@ def test_a_file_of_the_user_stays(here: Path) -> None:
 def test_options_that_a_build_cannot_keep_are_refused(here: Path) -> None:
     told = refused("build", "-DA=1\n-DB=2", "--", "make", cwd=here, code=2)
     assert "build: expected options without line breaks, got '-DA=1\\n-DB=2'" in told
+    told = refused("build", "--advise=inlinee=const:0", "--", "make", cwd=here, code=2)
+    assert "got 'inlinee'; others come from --load files; did you mean 'inline'?" in told
     told = refused("build", f"-DA={'x' * 20_000}", "--", "make", cwd=here, code=2)
     assert "build: expected options of at most 16,000 bytes, got 20,005" in told
 

@@ -219,6 +219,11 @@ WRONG: Final = (
     (("--inline=python:none.py:f",), 1, "--inline: expected a file that exists, got 'none.py'"),
     (("--load=none.py",), 1, "--load: expected a file that exists, got 'none.py'"),
     (("--advise=inline",), 2, "--advise: expected POINT=RUNNER, got inline"),
+    (
+        ("--advise=inlinee=const:0",),
+        2,
+        "got 'inlinee'; others come from --load files; did you mean 'inline'?",
+    ),
     (("--advise=mine=a;b",), 2, "--advise: expected a value without ';'"),
     (("--at=nowhere",), 2, "--at: expected POINT=PIPELINE, got nowhere"),
     (("--on-error=ignore",), 2, "--on-error: expected fail or default, got ignore"),
