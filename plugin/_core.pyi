@@ -693,6 +693,11 @@ def permit_pass(name: str) -> None: ...
 
 def is_permitted_option(text: str) -> bool: ...
 
+def expected_value(text: str) -> str:
+    """
+    What a permitted option expects, if `text` sets it to a value that LLVM does not take; else empty.
+    """
+
 def other_passes(pipeline: str) -> list[str]:
     """The names in a pipeline that decision files and policies may not run."""
 

@@ -392,6 +392,9 @@ class _BundleReader:
             raise self.wrong('options such as ["enable-machine-outliner=always"]', repr(options))
         if others := [word for word in options if not _core.is_permitted_option(word)]:
             raise self._refused(_core.EXPECTED_OPTION, others[0])
+        for option in options:
+            if expected := _core.expected_value(option):
+                raise self._refused(expected, option)
         return tuple(options)
 
 

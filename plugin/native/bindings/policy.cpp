@@ -52,6 +52,9 @@ void bindPolicy(nb::module_ &M) {
   M.def("permitted_passes", [] { return permittedPasses(); });
   M.def("permit_pass", &permitPass, nb::arg("name"));
   M.def("is_permitted_option", &isPermittedOption, nb::arg("text"));
+  M.def("expected_value", &expectedValue, nb::arg("text"),
+        "What a permitted option expects, if `text` sets it to a value that "
+        "LLVM does not take; else empty.");
   M.def(
       "other_passes", &otherPasses, nb::arg("pipeline"),
       "The names in a pipeline that decision files and policies may not run.");

@@ -22,10 +22,12 @@ namespace {
 
 /// Finds the decisions for a module; null if there are none.
 using FindUnit = std::function<const UnitDecisions *(const Module &)>;
+/// Called at the end of a module's pipeline with what it found.
+using AtUnit = std::function<void(Module &, const UnitDecisions *)>;
 
 class DecidedPass : public PassInfoMixin<DecidedPass> {
 public:
-  DecidedPass(UserPasses &All, FindUnit Find, OnDecided AtEnd)
+  DecidedPass(UserPasses &All, FindUnit Find, AtUnit AtEnd)
       : Owner(All.Owner.lock()), All(&All), Find(std::move(Find)),
         AtEnd(std::move(AtEnd)) {}
 
@@ -61,18 +63,26 @@ private:
   std::shared_ptr<void> Owner;
   UserPasses *All;
   FindUnit Find;
-  OnDecided AtEnd;
+  AtUnit AtEnd;
 };
+
+/// The functions with decisions that a module has not when its pipeline begins.
+using Strangers = std::shared_ptr<std::vector<std::string>>;
 
 /// Sets the size level of functions, before anything else.
 class DecidedSizePass : public PassInfoMixin<DecidedSizePass> {
 public:
-  explicit DecidedSizePass(FindUnit Find) : Find(std::move(Find)) {}
+  DecidedSizePass(FindUnit Find, Strangers Unknown)
+      : Find(std::move(Find)), Unknown(std::move(Unknown)) {}
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
     const UnitDecisions *Unit = Find(M);
+    Unknown->clear();
     if (!Unit || Unit->Functions.empty())
       return PreservedAnalyses::all();
+    for (const auto &[Name, D] : Unit->Functions)
+      if (Name != "*" && !M.getFunction(Name))
+        Unknown->push_back(Name);
     for (Function &F : M) {
       const FunctionDecisions *D = Unit->function(F.getName());
       if (!D || D->Size.empty() || F.isDeclaration() || F.hasOptNone())
@@ -90,7 +100,21 @@ public:
 
 private:
   FindUnit Find;
+  Strangers Unknown;
 };
+
+/// What to say of functions that \p M has neither had nor got; empty for none.
+std::string lostFunctions(std::vector<std::string> &Unknown, const Module &M,
+                          const UnitDecisions &Unit) {
+  erase_if(Unknown, [&](const std::string &F) { return M.getFunction(F); });
+  if (Unknown.empty())
+    return "";
+  return "decisions for " + Unit.Name + ": " + std::to_string(Unknown.size()) +
+         " of " +
+         std::to_string(Unit.Functions.size() - Unit.Functions.count("*")) +
+         " for functions no longer match one, first that for " +
+         Unknown.front() + "; repair the file with `passpilot tune --update`";
+}
 
 /// Marks innermost loops with the unroll counts that are decided.
 class DecidedUnrollPass : public PassInfoMixin<DecidedUnrollPass> {
@@ -117,10 +141,11 @@ private:
 
 /// Lets the pipelines of \p PB begin with what \p Find finds about functions.
 void registerFunctions(PassBuilder &PB, const FindUnit &Find,
-                       const std::shared_ptr<ProfileGate> &Gate) {
-  const auto AddSizes = [Find, Gate](ModulePassManager &PM, OptimizationLevel) {
+                       const std::shared_ptr<ProfileGate> &Gate,
+                       const Strangers &Unknown) {
+  const auto AddSizes = [=](ModulePassManager &PM, OptimizationLevel) {
     ModulePassManager Sizes;
-    Sizes.addPass(DecidedSizePass(Find));
+    Sizes.addPass(DecidedSizePass(Find, Unknown));
     addGated(PM, std::move(Sizes), Gate);
   };
   PB.registerPipelineStartEPCallback(AddSizes);
@@ -135,7 +160,7 @@ void registerFunctions(PassBuilder &PB, const FindUnit &Find,
 
 /// Lets the pipelines of \p PB end with what \p Find finds.
 void registerUnits(UserPasses &All, PassBuilder &PB, const FindUnit &Find,
-                   const OnDecided &AtEnd) {
+                   const AtUnit &AtEnd) {
   PB.registerOptimizerLastEPCallback(
       [&All, Find, AtEnd](ModulePassManager &PM, OptimizationLevel,
                           ThinOrFullLTOPhase Phase) {
@@ -163,8 +188,15 @@ Error registerDecisions(UserPasses &Passes, PassBuilder &PB,
   const FindUnit Find = [File](const Module &M) {
     return File->find(M.getSourceFileName());
   };
-  registerFunctions(PB, Find, Passes.gate());
-  registerUnits(Passes, PB, Find, AtEnd);
+  const auto Unknown = std::make_shared<std::vector<std::string>>();
+  const auto Warned = [=](Module &M, const UnitDecisions *U) {
+    if (U)
+      return AtEnd(M, U, lostFunctions(*Unknown, M, *U));
+    const std::string Other = File->otherLink(M.getSourceFileName());
+    AtEnd(M, U, Other.empty() ? "" : "decisions " + Path + ": " + Other);
+  };
+  registerFunctions(PB, Find, Passes.gate(), Unknown);
+  registerUnits(Passes, PB, Find, AtEnd ? AtUnit(Warned) : nullptr);
   return Error::success();
 }
 
@@ -172,7 +204,8 @@ void registerDecisions(UserPasses &Passes, PassBuilder &PB,
                        UnitDecisions Decided) {
   auto All = std::make_shared<const UnitDecisions>(std::move(Decided));
   const FindUnit Find = [All](const Module &) { return All.get(); };
-  registerFunctions(PB, Find, Passes.gate());
+  registerFunctions(PB, Find, Passes.gate(),
+                    std::make_shared<std::vector<std::string>>());
   registerUnits(Passes, PB, Find, nullptr);
 }
 

@@ -10,9 +10,10 @@
 
 namespace passpilot {
 
-/// Called at the end of a module's pipeline with what is decided for it; null
-/// if nothing is.
-using OnDecided = std::function<void(llvm::Module &, const UnitDecisions *)>;
+/// Called at the end of a module's pipeline with what is decided for it, null
+/// if nothing is, and a warning, which may be empty.
+using OnDecided = std::function<void(llvm::Module &, const UnitDecisions *,
+                                     const std::string &)>;
 
 /// Lets the pipelines that \p PB builds apply what the decision file \p Path
 /// says of their module, behind the gate of \p Passes, but for LLVM's options:

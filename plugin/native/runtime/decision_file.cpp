@@ -16,6 +16,7 @@ namespace passpilot {
 namespace {
 
 constexpr unsigned MaxUnroll = 64;
+constexpr std::string_view Whole = "ld-temp.o"; ///< lld's name of a program
 constexpr std::string_view Head = "passpilot decisions 1";
 
 /// A name whose %XX are characters; nothing if it is not well-formed.
@@ -117,10 +118,8 @@ std::optional<Mistake> readDecision(std::string_view Line, UnitDecisions &U) {
     Good = W.size() == 2;
     if (Good && !isPermittedOption(Rest))
       return Mistake{ExpectedOption, std::string(Rest), DataHint};
-    constexpr std::string_view Unwind = "unwind=";
-    if (Rest.substr(0, Unwind.size()) == Unwind &&
-        !isUnwindMode(Rest.substr(Unwind.size())))
-      return Mistake{std::string(Unwind) + ExpectedUnwind, std::string(Rest)};
+    if (std::string Values = expectedValue(Rest); !Values.empty())
+      return Mistake{std::move(Values), std::string(Rest)};
     U.Options.emplace_back(Rest);
   } else if (Kind == "inline") {
     Good = readInline(W, U);
@@ -150,8 +149,6 @@ size_t alike(std::string_view A, std::string_view B) {
   }
 }
 
-constexpr std::string_view Whole = "ld-temp.o"; ///< lld's name of a program
-
 class DecisionsRunner final : public Runner {
 public:
   DecisionsRunner(TensorSpec Output, TensorSpec Default, DecisionFile F)
@@ -166,7 +163,7 @@ public:
   std::string unused() const override {
     // Link-time optimization asks about units, and about the whole program.
     if (!Unit && Undecided && Unknown != Whole && !File.find(Whole))
-      return "the decision file has none for " + Unknown +
+      return "the decision file has no decisions for " + Unknown +
              "; it is of another program or other sources, or `passpilot tune` "
              "must run again";
     unsigned All = 0, Bytes = 0;
@@ -296,6 +293,20 @@ const UnitDecisions *DecisionFile::find(std::string_view Source) const {
     }
   }
   return Several ? nullptr : Found;
+}
+
+std::string DecisionFile::otherLink(std::string_view Source) const {
+  if (Units.empty() || find(Source))
+    return "";
+  if (Source == Whole)
+    return "expected a build without -flto, for which the decisions are, got a "
+           "link with it; build without -flto, or search with --lto";
+  if (std::none_of(Units.begin(), Units.end(),
+                   [](const UnitDecisions &U) { return U.Name == Whole; }))
+    return "";
+  return "expected a link with -flto=full, for which the decisions are, got a "
+         "compilation of " +
+         std::string(Source) + "; build with -flto, or search without --lto";
 }
 
 std::unique_ptr<Runner> makeDecisionsRunner(const std::string &Path,

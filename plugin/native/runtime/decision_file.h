@@ -75,6 +75,9 @@ public:
   /// If no unit has this name, the one whose path ends most alike counts, if it
   /// is a file of the same name and the only such.
   const UnitDecisions *find(std::string_view Source) const;
+  /// What is wrong if \p Source is optimized, or "ld-temp.o" at the link, but
+  /// the decisions are for the other way to link; else empty.
+  std::string otherLink(std::string_view Source) const;
   const std::vector<UnitDecisions> &units() const { return Units; }
 
 private:

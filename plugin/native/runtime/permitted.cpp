@@ -2,6 +2,8 @@
 
 #include "permitted.h"
 
+#include "text.h"
+
 #include <algorithm>
 #include <iterator>
 #include <mutex>
@@ -14,37 +16,47 @@ namespace {
 constexpr std::string_view ValueCharacters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._";
 
-constexpr std::string_view Options[] = {
-    "apply-ext-tsp-for-size",
-    "disable-lsr",
-    "disable-machine-licm",
-    "disable-tail-duplicate",
-    "enable-linkonceodr-outlining",
-    "enable-local-reassign",
-    "enable-machine-outliner",
-    "enable-misched",
-    "enable-shrink-wrap",
-    "greedy-regclass-priority-trumps-globalness",
-    "greedy-reverse-local-assignment",
-    "join-globalcopies",
-    "join-splitedges",
-    "lsr-drop-solution",
-    "machine-outliner-reruns",
-    "machine-sink-split",
-    "min-jump-table-entries",
-    "move-small-constants",
-    "optsize-jump-table-density",
-    "outliner-benefit-threshold",
-    "pre-RA-sched",
-    "regalloc-csr-first-time-cost",
-    "regalloc-eviction-max-interference-cutoff",
-    "riscv-disable-cost-per-use",
-    "split-spill-mode",
-    "tail-merge-size",
-    "tail-merge-threshold",
-    "unwind",
-    "unwind-share",
-    "write-wasm-ifs",
+constexpr std::string_view YesOrNo = "true or false";
+constexpr std::string_view Number = "a number";
+
+/// An option, and the values that LLVM takes, in the words of a message.
+struct PermittedOption {
+  std::string_view Name, Values;
+};
+
+constexpr PermittedOption Options[] = {
+    {"apply-ext-tsp-for-size", YesOrNo},
+    {"disable-lsr", YesOrNo},
+    {"disable-machine-licm", YesOrNo},
+    {"disable-tail-duplicate", YesOrNo},
+    {"enable-linkonceodr-outlining", YesOrNo},
+    {"enable-local-reassign", YesOrNo},
+    {"enable-machine-outliner",
+     "always, optimistic-pgo, conservative-pgo or never"},
+    {"enable-misched", YesOrNo},
+    {"enable-shrink-wrap", YesOrNo},
+    {"greedy-regclass-priority-trumps-globalness", YesOrNo},
+    {"greedy-reverse-local-assignment", YesOrNo},
+    {"join-globalcopies", YesOrNo},
+    {"join-splitedges", YesOrNo},
+    {"lsr-drop-solution", YesOrNo},
+    {"machine-outliner-reruns", Number},
+    {"machine-sink-split", YesOrNo},
+    {"min-jump-table-entries", Number},
+    {"move-small-constants", YesOrNo},
+    {"optsize-jump-table-density", Number},
+    {"outliner-benefit-threshold", Number},
+    {"pre-RA-sched", "vliw-td, list-ilp, list-hybrid, source, list-burr, "
+                     "linearize, fast or default"},
+    {"regalloc-csr-first-time-cost", Number},
+    {"regalloc-eviction-max-interference-cutoff", Number},
+    {"riscv-disable-cost-per-use", YesOrNo},
+    {"split-spill-mode", "default, size or speed"},
+    {"tail-merge-size", Number},
+    {"tail-merge-threshold", Number},
+    {"unwind", ExpectedUnwind},
+    {"unwind-share", Number},
+    {"write-wasm-ifs", YesOrNo},
 };
 
 // Not here: what prints, instruments, changes what a program does (iroutliner),
@@ -176,6 +188,25 @@ bool contains(const std::string_view (&Names)[N], std::string_view Name) {
   return std::find(std::begin(Names), std::end(Names), Name) != std::end(Names);
 }
 
+const PermittedOption *optionOf(std::string_view Name) {
+  const auto *Found =
+      std::find_if(std::begin(Options), std::end(Options),
+                   [&](const PermittedOption &O) { return O.Name == Name; });
+  return Found == std::end(Options) ? nullptr : Found;
+}
+
+/// Whether \p Value is one of "a, b or c".
+bool isWordOf(std::string_view Words, std::string_view Value) {
+  while (!Words.empty()) {
+    std::string_view Word = take(Words, ' ');
+    if (!Word.empty() && Word.back() == ',')
+      Word.remove_suffix(1);
+    if (Word == Value && Word != "or")
+      return true;
+  }
+  return false;
+}
+
 struct UserPasses {
   std::mutex Mutex;
   std::set<std::string, std::less<>> Names;
@@ -201,7 +232,11 @@ bool nests(std::string_view Name) {
 } // namespace
 
 std::vector<std::string_view> permittedOptions() {
-  return {std::begin(Options), std::end(Options)};
+  std::vector<std::string_view> Names;
+  Names.reserve(std::size(Options));
+  for (const PermittedOption &O : Options)
+    Names.push_back(O.Name);
+  return Names;
 }
 
 std::vector<std::string_view> permittedPasses() {
@@ -220,10 +255,28 @@ bool isUnwindMode(std::string_view Text) {
   return contains(Modes, Text);
 }
 
+std::string expectedValue(std::string_view Text) {
+  const size_t Sign = Text.find('=');
+  const bool Plain = Sign == std::string_view::npos;
+  const PermittedOption *O = optionOf(Text.substr(0, Sign));
+  if (!O)
+    return "";
+  const std::string_view Value = Plain ? "" : Text.substr(Sign + 1);
+  const bool Flag =
+      O->Values == YesOrNo || O->Name == "enable-machine-outliner";
+  static constexpr std::string_view Bools[] = {"true",  "TRUE",  "True",  "1",
+                                               "false", "FALSE", "False", "0"};
+  const bool Good = Plain                  ? Flag
+                    : O->Values == YesOrNo ? contains(Bools, Value)
+                    : O->Values == Number  ? number<unsigned>(Value).has_value()
+                                           : isWordOf(O->Values, Value);
+  return Good ? "" : std::string(O->Name) + "=" + std::string(O->Values);
+}
+
 bool isPermittedOption(std::string_view Text) {
   const size_t Sign = Text.find('=');
   const bool Plain = Sign == std::string_view::npos;
-  return contains(Options, Text.substr(0, Sign)) &&
+  return optionOf(Text.substr(0, Sign)) &&
          (Plain || (Sign + 1 < Text.size() &&
                     Text.find_first_not_of(ValueCharacters, Sign + 1) ==
                         std::string_view::npos));

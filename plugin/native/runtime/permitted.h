@@ -25,6 +25,10 @@ void permitPass(std::string Name);
 /// Whether \p Text, as NAME or NAME=VALUE, sets a permitted option.
 bool isPermittedOption(std::string_view Text);
 
+/// NAME=VALUES, as a message says it, if \p Text sets a permitted option to a
+/// value that LLVM does not take; else empty.
+std::string expectedValue(std::string_view Text);
+
 /// The names in \p Pipeline that are no permitted passes, in their order.
 std::vector<std::string> otherPasses(std::string_view Pipeline);
 

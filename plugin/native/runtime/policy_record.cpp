@@ -51,7 +51,7 @@ bool readRecipe(std::string_view Kind, std::string_view Rest, PolicyRecipe &R) {
   if (!Everywhere && Kind != "option-for")
     return false;
   const std::string_view Target = Everywhere ? "" : take(Rest, ' ');
-  if (!isPermittedOption(Rest))
+  if (!isPermittedOption(Rest) || !expectedValue(Rest).empty())
     return false;
   if (Everywhere)
     R.Options.emplace_back(Rest);

@@ -424,6 +424,18 @@ PointRunners advisedPassPoints() {
   return Pairs;
 }
 
+std::string meantPoint(StringRef Name) {
+  std::string Nearest;
+  unsigned Least = 3; // letters
+  for (const PointFlags &F : Points)
+    if (const unsigned Letters = Name.edit_distance(F.Point.Name, true, Least);
+        Letters < Least) {
+      Least = Letters;
+      Nearest = F.Point.Name;
+    }
+  return Nearest.empty() ? "" : "; did you mean '" + Nearest + "'?";
+}
+
 PointRunners passPoints() {
   auto Pairs = advisedPassPoints();
   for (const std::string &Point : policy().points())

@@ -60,6 +60,8 @@ using PointRunners = std::vector<std::pair<std::string, std::string>>;
 PointRunners passPoints();
 /// Those of options for the points, without the policy's.
 PointRunners advisedPassPoints();
+/// A hint at the point whose name is like \p Name; empty if none is.
+std::string meantPoint(llvm::StringRef Name);
 /// Whether to print the advisors' counts.
 bool statsWanted();
 

@@ -137,7 +137,12 @@ StockPasses::registerWith(PassBuilder &PB, PassStage Stage) {
       return createStringError("-passpilot-at=" + Point + ": " +
                                toString(std::move(E)));
   if (const std::string Path = decisionFile(); !Path.empty())
-    if (Error E = registerDecisions(S->Passes, PB, Path, decideUnit))
+    if (Error E = registerDecisions(S->Passes, PB, Path,
+                                    [S](Module &M, const UnitDecisions *Unit,
+                                        const std::string &Other) {
+                                      decideUnit(M, Unit);
+                                      S->Misfit = Other;
+                                    }))
       return E;
   if (const std::string Path = profileFile(); !Path.empty()) {
     auto Reached = registerProfile(S->Passes, PB, Path);
@@ -209,6 +214,8 @@ void StockPasses::end(bool Good, Messages &Report) {
   for (const std::string &Point : Passes.heldBack())
     Report.push_back({"warning", "-passpilot-at=" + Point +
                                      ": never ran: " + ProfileGate::Closed});
+  if (!Misfit.empty())
+    Report.push_back({"warning", std::exchange(Misfit, "")});
   if (Profile && !*Profile)
     Report.push_back(
         {"warning", std::string("-passpilot-profile: ") + UnusedProfile});
@@ -217,7 +224,7 @@ void StockPasses::end(bool Good, Messages &Report) {
       Report.push_back({"warning", "-passpilot-advise=" + Point +
                                        ": the pipeline has no pass in Python "
                                        "that could ask " +
-                                       Runner});
+                                       Runner + meantPoint(Point)});
   if (const std::string Idle = Passes.idle(); Good && !Idle.empty())
     Report.push_back({"warning", Idle});
   if (Used)

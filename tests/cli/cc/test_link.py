@@ -124,3 +124,24 @@ def test_without_lld_the_package_is_named(here: Path) -> None:
     done = cc(NO, "-flto", "-O2", "main.c", cwd=here, PATH=str(folder))
     assert done.code == 1
     assert "sudo apt-get install lld-22" in done.err
+
+
+def test_decisions_for_the_other_way_to_link_are_told(here: Path) -> None:
+    """A file of a search with --lto is for links with -flto, and a file about sources for others."""
+    head = "passpilot decisions 1\n"
+    (here / "whole").write_text(f"{head}unit ld-temp.o\nfunction * minsize\n")
+    (here / "sources").write_text(f"{head}unit calls.c\nfunction * minsize\n")
+    whole = "warning: decisions whole: expected a link with -flto=full, for which the decisions are, got a "
+    sources = (
+        "warning: decisions sources: expected a build without -flto, for which the decisions are, got a "
+    )
+    link = ("-O2", "calls.c", "main.c", "-o", "program")
+    for flags, told, count in (
+        (("--decisions=whole", *link), f"{whole}compilation of calls.c; build with -flto", 1),
+        (("--decisions=whole", "-flto=thin", *link), f"{whole}compilation of calls.c; build with", 1),
+        (("--decisions=whole", "-flto", *link), "warning", 0),
+        (("--decisions=sources", "-flto", *link), f"{sources}link with it; build without -flto", 1),
+        (("--decisions=sources", "-O2", "-c", "calls.c"), "warning", 0),
+    ):
+        done = cc(*flags, cwd=here)
+        assert (done.code, done.err.count(told)) == (0, count), (flags, done.err)

@@ -89,7 +89,7 @@ def test_a_tuned_build_is_smaller_and_does_the_same(tmp_path: Path) -> None:
     )
     done = passpilot("cc", "-Oz", "-c", "mine.c", "--decisions=out/demo.decisions", cwd=folder)
     assert (
-        "warning: the decision file has none for mine.c; it is of another program or other sources"
+        "warning: the decision file has no decisions for mine.c; it is of another program or other sources"
         in done.err
     )
     error = refused("cc", "--decisions=out", "-c", "mine.c", cwd=folder)

@@ -13,6 +13,7 @@ import passpilot
 from passpilot.passes.llvm_advisors import InlineAdvisor
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.training.tuning.decision_file import read_decisions
+from tests.command import passpilot as command
 from tests.training.tuning.test_decision_file import CALLS, calls_left, written
 
 WRONG = (
@@ -113,7 +114,7 @@ def test_the_name_itself_wins_over_the_end_of_a_path(
     }
     path = written(tmp_path, *(line for each in order for line in lines[each]))
     module = passpilot.Module(CALLS.encode())
-    with nullcontext() if left else pytest.warns(PasspilotWarning, match="has none for src/calls"):
+    with nullcontext() if left else pytest.warns(PasspilotWarning, match="no decisions for src/calls"):
         passpilot.optimize(module, "default<O2>", decisions=path)
     assert calls_left(str(module)) == left
 
@@ -145,3 +146,17 @@ def test_what_no_longer_matches_without_sizes(tmp_path: Path) -> None:
         passpilot.optimize(passpilot.Module(CALLS.encode()), "default<O2>", decisions=path)
     [told] = [str(each.message) for each in caught]
     assert "decisions for src/calls.c: 1 of 2 no longer match a call; repair the file" in told
+
+
+def test_a_function_that_the_module_does_not_have_is_told(tmp_path: Path) -> None:
+    (tmp_path / "main.c").write_text(
+        "static int leaf(int x) { return x; }\nint main(void) { return leaf(0); }\n"
+    )
+    path = written(
+        tmp_path, "unit main.c", "function maim optsize", "function leaf minsize", "function * speed"
+    )
+    done = command("cc", "-O2", "-c", "main.c", f"--decisions={path}", cwd=tmp_path)
+    told = (
+        "warning: decisions for main.c: 1 of 2 for functions no longer match one, first that for maim; repair"
+    )
+    assert (done.code, done.err.count(told)) == (0, 1), done.err

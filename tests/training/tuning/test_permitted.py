@@ -100,8 +100,64 @@ def test_policies_refuse_the_same(line: str, tmp_path: Path) -> None:
     assert [file for file in files_in(tmp_path) if "cache" not in file] == before
 
 
+VALUES: Final = {
+    "enable-machine-outliner=sometimes": "always, optimistic-pgo, conservative-pgo or never",
+    "tail-merge-size=x": "a number",
+    "disable-lsr=maybe": "true or false",
+    "split-spill-mode": "default, size or speed",
+}
+
+
+@pytest.mark.parametrize("option", VALUES)
+def test_all_doors_refuse_values_that_llvm_does_not_take(option: str, tmp_path: Path) -> None:
+    (tmp_path / "calls.ll").write_text(CALLS)
+    path = written(tmp_path, "unit src/calls.c", f"option {option}")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/policy.toml").write_text(
+        'name = "mine"\ndescription = "x"\nllvm = 22\nlevel = "Oz"\nlicense = "x"\n'
+        f'[[recipes]]\noptions = ["{option}"]\n'
+    )
+    values = f"expected {option.partition('=')[0]}={VALUES[option]}"
+    wrong = {
+        f"--decisions={path}": f'decisions {path}:3: {values}, got "{option}"; make',
+        "--policy=mine": f"{values}, in policy.toml:7, got '{option}'",
+    }
+    before = files_in(tmp_path)
+    for flag, told in wrong.items():
+        for door in ("cc", "llc"):
+            flags = ("-Oz", "-c") if door == "cc" else ("-O2",)
+            done = command(door, *flags, "calls.ll", flag, "-o", "out", cwd=tmp_path)
+            assert (done.code, told in done.err) == (1, True), done.err
+            assert ": for the --" not in done.err
+    assert [file for file in files_in(tmp_path) if "cache" not in file] == before
+
+
+def test_the_table_has_the_values_that_llvm_takes(tmp_path: Path) -> None:
+    """Each value of the table is accepted by LLVM, and each value of its help is in the table."""
+    (tmp_path / "calls.ll").write_text(CALLS)
+    told = {
+        option: _core.expected_value(f"{option}=?").partition("=")[2] for option in _core.permitted_options()
+    }
+    numbers = {option: "1" for option, values in told.items() if values == "a number"}
+    words = {option: values for option, values in told.items() if option not in numbers}
+    flags = [f"-{option}={value}" for option, value in numbers.items()]
+    flags += [f"-{option}={re.split(', | or ', values)[-1]}" for option, values in words.items()]
+    plugin = ("-load", llvm_plugin(), f"-load-pass-plugin={llvm_plugin()}")
+    done = run(OPT, *plugin, *flags, "-passes=dce", "calls.ll", "-o", "out", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    text = run(OPT, *plugin, "--help-hidden", cwd=tmp_path).out.decode()
+    for option, values in words.items():
+        rows = re.search(rf"^  --{option}=<value>.*\n((?:    =.*\n)+)", text, re.MULTILINE)
+        if rows:
+            names = re.findall(r"^    =([\w-]+)", rows[1], re.MULTILINE)
+            assert sorted(names) == sorted(re.split(", | or ", values)), option
+        else:
+            assert values == "true or false", option
+
+
 def test_the_cached_record_of_a_policy_is_checked() -> None:
     text = "passpilot policy 1\npolicy x\nrecipe\noption {}\n"
+    assert not _core.PolicyRecord.parse(text.format("tail-merge-size=x"))
     assert _core.PolicyRecord.parse(text.format("disable-lsr"))
     assert not _core.PolicyRecord.parse(text.format("info-output-file=x"))
     runner = "passpilot policy 1\npolicy x\nrecipe\nrunner inline {}\n"
