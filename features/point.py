@@ -99,9 +99,12 @@ class Point:
         wanted = tuple(names)
         unknown = [name for name in wanted if self.find(name) is None]
         if unknown:
+            offered = [spec.name for spec in self.features]
+            hints = (did_you_mean(name, offered) for name in unknown)
+            remedy = "; `passpilot features` lists them, and --load=FILE.py adds your own"
             raise SpecMismatchError(
                 f"decision point {self.name}: expected features among those it offers, "
-                f"got {', '.join(unknown)}; `passpilot features` lists them, and --load=FILE.py adds your own"
+                f"got {', '.join(unknown)}{next(filter(None, hints), remedy)}"
             )
         return tuple(spec for name in wanted if (spec := self.find(name)) is not None)
 

@@ -197,6 +197,8 @@ def test_select_keeps_the_order_asked_for() -> None:
 def test_select_names_all_that_is_not_offered() -> None:
     with pytest.raises(SpecMismatchError, match="got colour, taste; `passpilot features`"):
         find_point("inline").select(["colour", "threshold", "taste"])
+    with pytest.raises(SpecMismatchError, match="got treshold; did you mean 'threshold'"):
+        find_point("inline").select(["treshold"])
 
 
 def test_check_accepts_what_is_offered() -> None:

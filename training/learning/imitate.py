@@ -28,7 +28,7 @@ from passpilot.training.learning.metrics import Agreement
 from passpilot.training.learning.network_learner import NetworkLearner
 from passpilot.training.learning.set_network import fresh_network
 from passpilot.training.learning.settings import ImitateSettings
-from passpilot.training.learning.toml_settings import settings_from, toml_text
+from passpilot.training.learning.toml_settings import features_of, settings_from, toml_text
 from passpilot.training.learning.training import Arrays, RunOptions, TrainedModel, Training
 
 if TYPE_CHECKING:
@@ -72,7 +72,9 @@ def imitate(
     found, base = settings_from(settings, ImitateSettings)
     found = replace(found, data=found.data.within(base))
     jobs = jobs or len(os.sched_getaffinity(0))
-    return Imitation(found, output, jobs=jobs, callbacks=callbacks, resume=resume, command=command).run()
+    with features_of(settings):
+        training = Imitation(found, output, jobs=jobs, callbacks=callbacks, resume=resume, command=command)
+    return training.run()
 
 
 class Imitation(Training):

@@ -6,11 +6,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TypeVar
 
 from passpilot.plugin import _core
-from passpilot.plugin.errors import InputError
+from passpilot.plugin.errors import InputError, SpecMismatchError, restated
 from passpilot.plugin.json_and_toml import read_toml, typed_record
 
 LEVELS = ("default", "lto", "lto-pre-link", "thinlto", "thinlto-pre-link", "fatlto-pre-link")
@@ -28,6 +29,16 @@ def settings_from(source: str | Mapping[str, object], kind: type[Settings]) -> t
     if isinstance(source, Mapping):
         return typed_record(source, kind, "settings", strict=True), ""
     return read_settings(source, kind), os.path.dirname(os.path.abspath(source))
+
+
+@contextmanager
+def features_of(source: str | Mapping[str, object]) -> Iterator[None]:
+    """Name the file of settings in an error about features that a point does not offer."""
+    try:
+        yield
+    except SpecMismatchError as error:
+        where = "settings" if isinstance(source, Mapping) else source
+        raise restated(error, f"{where}: features: {error}") from error
 
 
 def read_settings(path: str, kind: type[Settings]) -> Settings:

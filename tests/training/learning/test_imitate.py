@@ -306,4 +306,6 @@ def test_wrong_data_is_refused(taught: Path, tmp_path: Path) -> None:
     assert "none: expected a shard" in refused("train", "imitate", "a.toml", "-o", "m", cwd=tmp_path)
     text = f'features = ["callee_user"]\n[data]\ntrain = ["{taught}/lz4/train"]\n'
     (tmp_path / "a.toml").write_text(text)
-    assert "got callee_user" in refused("train", "imitate", "a.toml", "-o", "m", cwd=tmp_path)
+    error = refused("train", "imitate", "a.toml", "-o", "m", cwd=tmp_path)
+    assert "a.toml: features: decision point inline: expected features among those it offers, got" in error
+    assert "got callee_user; did you mean 'callee_users'?" in error
