@@ -76,7 +76,7 @@ AFTER: Final = {
         "training-settings.md": 0,
     },
     "tutorial-mlir.md": {
-        "mlir.md": 0,
+        "mlir.md": 2,
         "mlir-inlining.md": 0,
         "mlir-lowering.md": 0,
         "mlir-plugin.md": 0,
