@@ -57,6 +57,7 @@ void create(PyAdvisor *Self, const Point &Asked, nb::object Native,
   else
     R = nb::cast<NativeRunner &>(Native).Impl;
   std::vector<CustomFeature> Features;
+  Features.reserve(Custom.size());
   for (const auto &[Spec, Fill] : Custom)
     Features.push_back(nb::isinstance<NativeFeature>(Fill)
                            ? nativeFeature(*A, Spec, Fill)

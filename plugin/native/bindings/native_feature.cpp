@@ -37,17 +37,18 @@ std::vector<std::string> nodeColumns() {
 
 } // namespace
 
-std::vector<NativeFeature> featuresOf(std::shared_ptr<const FeatureSet> Set,
-                                      size_t Count) {
+std::vector<NativeFeature>
+featuresOf(const std::shared_ptr<const FeatureSet> &Set, size_t Count) {
   std::vector<NativeFeature> All;
+  All.reserve(Count);
   for (size_t I = 0; I < Count; ++I)
     All.push_back({Set, I});
   return All;
 }
 
 void bindNativeFeature(nb::module_ &M) {
-  nb::class_<NativeFeature>(M, "NativeFeature",
-                            "A feature that the core computes.");
+  [[maybe_unused]] const nb::class_<NativeFeature> Bound(
+      M, "NativeFeature", "A feature that the core computes.");
   M.def("graph_features", &makeGraph, nb::arg("nodes"), nb::arg("edges"),
         nb::arg("columns"), nb::arg("hops"),
         "The graph around a question of the register allocator: nodes, edges, "

@@ -15,7 +15,7 @@ struct NativeFeature {
 };
 
 /// The first \p Count features of a set.
-std::vector<NativeFeature> featuresOf(std::shared_ptr<const FeatureSet> Set,
-                                      size_t Count);
+std::vector<NativeFeature>
+featuresOf(const std::shared_ptr<const FeatureSet> &Set, size_t Count);
 
 } // namespace passpilot

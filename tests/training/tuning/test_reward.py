@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said(text: str, limits: list[str], told: str) -> None:
 
 def test_the_command_takes_rewards(tmp_path: Path) -> None:
     main, _ = modules(tmp_path)
-    flags = ("--reward=instructions", "--at-most=mca:1.5", "--compiles=6", "--jobs=2")
+    flags = ("--reward=instructions", "--at-most=mca:1.5", "--compiles=20", "--jobs=2")
     done = command("tune", main, *flags, "-o", "f.decisions", cwd=tmp_path)
     assert done.code == 0, done.err
     assert "main.bc: instructions " in done.err
