@@ -127,19 +127,14 @@ def _check_points(columns: Sequence[str], size: int | None, who: str) -> None:
     """
     from passpilot.features.point import find_table, point_names
 
-    tables = {
-        point: {entry.spec.name: entry.spec.size for entry in find_table(point)} for point in point_names()
-    }
-    known = {name for table in tables.values() for name in table}
-    for name in columns:
-        if name not in known and (hint := did_you_mean(name, known, 0.85)):
-            raise ModelError(
-                f"{who}: expected features, got {name!r}{hint} If it is yours, load its file first"
-            )
-    counts = {
-        sum(table[name] for name in columns) for table in tables.values() if table.keys() >= set(columns)
-    }
-    if size is not None and counts and size not in counts:
+    tables = [{entry.spec.name: entry.spec.size for entry in find_table(point)} for point in point_names()]
+    known = {name for table in tables for name in table}
+    others = [name for name in columns if name not in known]
+    if len(others) == 1 < len(columns) and (hint := did_you_mean(others[0], known, 0.94)):
+        own = "If it is yours, load its file first"
+        raise ModelError(f"{who}: expected features, got {others[0]!r}{hint} {own}")
+    counts = {sum(table[name] for name in columns) for table in tables if table.keys() >= set(columns)}
+    if size not in (None, len(columns)) and counts and size not in counts:  # a scorer has one of each
         have = " or ".join(map(str, sorted(counts)))
         raise ModelError(f"{who}: expected names for {size} elements, got {have}; {_REMEDY}")
 

@@ -36,6 +36,8 @@ FILES: Final = {
     "prog.c": C,
     "many.c": "".join(f"int f{i}(int x) {{ return x{' * x + 7' * (i % 9)}; }}\n" for i in range(100)),
     "lua.c": C,
+    "model.cpp": "void model(int64_t users[1], int64_t callers[1], int64_t answer[1]) {\n"
+    "  answer[0] = users[0] < callers[0];\n}\n",
     "host.c": "#include <passpilot_model.h>\nextern const struct passpilot_model my_policy;\n"
     "int main(void) { return my_policy.abi != PASSPILOT_MODEL_ABI; }\n",
     "compiler.c": "#include <passpilot.h>\nint main(void) { return passpilot_last_error() == 0; }\n",
@@ -79,7 +81,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "clang-22 -Oz in.c -o lua; cp lua luac",
         "clang-22 -O1 -Xclang -disable-llvm-passes -emit-llvm -c many.c -o modules/many.bc",
         "for n in before after; do passpilot opt in.bc -O2 --inline=random:7 --log=$n.log -o o.bc; done",
-        "passpilot tune in.bc --compiles=2 -o count.decisions; cp count.decisions shout.decisions",
+        "passpilot tune in.bc --compiles=16 -o count.decisions; cp count.decisions shout.decisions",
     )
     return here
 

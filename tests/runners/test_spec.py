@@ -125,7 +125,7 @@ def test_unknown_scheme_lists_the_known_ones(mine: str) -> None:
     with pytest.raises(RunnerSpecError) as caught:
         make_runner("onxx:m", POINT)
     text = str(caught.value)
-    assert f"expected one of {', '.join(sorted((*BUILT_IN, 'mine')))};" in text
+    assert f"expected one of {', '.join(sorted((*BUILT_IN, 'mine')))}" in text
     assert "'passpilot.runners'" in text
 
 

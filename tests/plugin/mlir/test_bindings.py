@@ -91,7 +91,7 @@ def check_package(root: str, folder: Path, path: Path | None = None) -> None:
     assert "arith.constant 3 : i32" in done.stdout
     done = mlir_opt(folder, "builtin.module(func.func(fail))", root, path)
     assert done.returncode == 1
-    assert "in.mlir:1:1: error: pass fail: ValueError: no luck (" in done.stderr
+    assert "error: pass fail at in.mlir:1:1: ValueError: no luck (" in done.stderr
     done = mlir_opt(folder, "builtin.module(inline,no-such-pass)", root, path)
     assert "at column 23: pass no-such-pass: expected a pass of MLIR's or one in Python" in done.stderr
 
