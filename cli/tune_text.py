@@ -102,7 +102,13 @@ def _functions(table: Mapping[str, Any]) -> Iterator[str]:
         yield "  where: functions that change most, with their tables"
     for name in largest:
         sizes = f"{before.get(name, 0):>12,.0f}{after.get(name, 0):>12,.0f}{changes[name]:>+8,.0f}"
-        yield f"    {_core.demangle(name):<38.37}{sizes}"
+        yield f"{sizes}  {_readable(name):.100}"
+
+
+def _readable(function: str) -> str:
+    """A function's name as in the source; a local one has the number of its unit."""
+    unit, colon, name = function.partition(":")
+    return _core.demangle(name if colon and unit.isdigit() else function)
 
 
 def _effort(result: TuneResult) -> Iterator[str]:

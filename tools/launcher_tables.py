@@ -38,7 +38,7 @@ def text(major: str) -> str:
     package = ModuleType("passpilot")
     package.__path__ = [str(Path(__file__).parents[1])]
     sys.modules["passpilot"] = package
-    from passpilot.cli.cc import build_process, variables
+    from passpilot.cli.cc import build_process, level_note, variables
     from passpilot.cli.cc import clang_arguments as clang
     from passpilot.cli.options_table import FILES, SCHEMES, options_of
     from passpilot.features.catalogue import HOOKED
@@ -78,6 +78,7 @@ def text(major: str) -> str:
         "kVariables": sorted((*variables.KNOWN, *(variables.PREFIX + name for name in variables.OTHERS))),
         "kBuildTools": build_process.TOOLS,
         "kShells": build_process.SHELLS,
+        "kProbes": level_note.PROBES,
     }
     lists = [
         f"inline constexpr const char *{name}[] = {{{', '.join(map(json.dumps, words))}}};"
@@ -91,6 +92,7 @@ def text(major: str) -> str:
             *rows,
             "};",
             *lists,
+            f"inline constexpr long kSaidPause = {level_note.PAUSE:.0f}; ///< seconds",
             f'inline constexpr const char *kClang = "clang-{major}", *kClangxx = "clang++-{major}";',
             "\n} // namespace passpilot\n",
         )

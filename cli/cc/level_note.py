@@ -46,7 +46,7 @@ def note_level(name: str, options: Options, command: Command, arguments: Sequenc
     if given == "policy":
         _level_of(options.value(given))  # it may not exist
     got = f"-O{command.level}" if command.has_level else "no -O"
-    if command.is_unoptimized:
+    if command.level == "0" and not command.is_unknown:  # with -flto, too: the linker leaves it as it is
         text = f"expected a level such as -Oz, got {got}; nothing changes where nothing is optimized"
     elif given == "policy" and not command.is_unknown and _level_of(options.value(given)) in FOR_SIZE:
         text = f"it is made for -Oz, got {got}; code is now made small, and may be slower"

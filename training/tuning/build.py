@@ -146,7 +146,7 @@ def refuse_lto(command: Sequence[str], output: str, *, searched: bool) -> None:
             shutil.rmtree(folder, ignore_errors=True)
         raise InputError(
             "tune: expected -flto or a build without it, got -flto=thin, whose links decisions do not reach; "
-            f"build with -flto, clean the build, and {again}"
+            f"build with -flto, clean the build, and {again.replace('-flto=thin', '-flto')}"
         )
     if found and not searched:
         raise InputError(

@@ -61,6 +61,8 @@ class UnitDecisions:
     """`function_hash` of the functions that the search saw."""
     notes: Sequence[str] = ()
     """Comments for people, such as the sizes before and after."""
+    level: str = ""
+    """The optimization level of the search, such as ``Oz``; empty if nobody knows. Readers of files leave it."""
 
 
 def write_decisions(path: str, units: Sequence[UnitDecisions], notes: Sequence[str] = ()) -> None:
@@ -77,6 +79,7 @@ def decision_text(units: Sequence[UnitDecisions], notes: Sequence[str] = ()) -> 
     lines = [HEAD, *(f"# {note}" for note in notes)]
     for unit in units:
         lines += ["", f"unit {unit.name}", *(f"# {note}" for note in unit.notes)]
+        lines += [f"level {unit.level}"] * bool(unit.level)
         lines += [f"pipeline {unit.pipeline}"] * bool(unit.pipeline)
         lines += [f"option {option}" for option in unit.options]
         lines += [

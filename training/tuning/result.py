@@ -199,6 +199,7 @@ def unit_decisions(study: Study, reward: RewardText) -> list[UnitDecisions]:
                 gains[number],
                 frozenset(_hashes(unit).values()),
                 [f"{change}{len(choice.inline)} of {len(compiled.asked)} calls"],
+                unit.pipeline[len("default<") : -1] if unit.pipeline.startswith("default<O") else "",
             )
         )
     return units

@@ -48,10 +48,9 @@ def merged_program(corpus: Corpus, program: CorpusProgram, reward: RewardText, j
     units = [corpus.units[name] for name in program.modules]
     levels = {unit.level for unit in units}
     if len(levels) != 1 or "O0" in levels:
+        got = ", ".join(f"-{level}" for level in sorted(levels)).replace("-O0", "no -O, or -O0")
         hint = "build with one optimization level, such as -Oz"
-        raise InputError(
-            f"tune: expected one level in {program.name}, got {', '.join(sorted(levels))}; {hint}"
-        )
+        raise InputError(f"tune: expected one level in {program.name}, got {got}; {hint}")
     folder = link_folder(program, str(corpus.folder))
     with tempfile.TemporaryDirectory(prefix="passpilot-lto-") as scratch:
         paths = {unit.name: os.path.join(scratch, f"{number}.o") for number, unit in enumerate(units)}

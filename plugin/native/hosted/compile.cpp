@@ -68,7 +68,8 @@ UnitDecisions decisionsOf(const PipelineOptions &O) {
 class PipelineRun {
 public:
   PipelineRun(Module &M, TargetMachine *TM, UserPasses &Passes,
-              const PipelineOptions &O, StringRef Text)
+              const PipelineOptions &O, StringRef Text,
+              std::vector<std::string> &Warnings)
       : Passes(Passes), TLII(M.getTargetTriple()),
         SI(M.getContext(), O.DebugPassManager),
         PB(TM, tuningOf(Text, O), std::nullopt, &PIC) {
@@ -92,7 +93,12 @@ public:
     if (!O.Functions.empty())
       registerDecisions(Passes, PB, decisionsOf(O));
     if (!O.Decisions.empty())
-      if (Error E = registerDecisions(Passes, PB, O.Decisions, nullptr))
+      if (Error E = registerDecisions(
+              Passes, PB, O.Decisions,
+              [&](Module &, const UnitDecisions *, const Misfit &Wrong) {
+                if (!Wrong.Text.empty())
+                  Warnings.push_back(Wrong.Text);
+              }))
         throw InputError(toString(std::move(E)));
     if (O.Profile.empty())
       return;
@@ -207,7 +213,7 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
   LLVMRemarkFileHandle Remarks = openRemarks(*Context, O.Remarks);
   bool Interrupted = false;
   {
-    PipelineRun P(*M, TM.get(), Passes, O, Text);
+    PipelineRun P(*M, TM.get(), Passes, O, Text, Warnings);
     std::optional<Compilation> Advised;
     if (Inline) {
       Advised.emplace(*M, P.MAM, *Inline, Passes.gate());

@@ -4,11 +4,15 @@
 #include "launcher_tables.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstdlib>
+#include <ctime>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -85,6 +89,48 @@ std::string buildHere() {
   return outermost ? std::to_string(outermost->number) + "-" +
                          std::to_string(outermost->start)
                    : "";
+}
+
+std::string saidFile(const std::string &key) {
+  const char *cache = std::getenv("XDG_CACHE_HOME"),
+             *home = std::getenv("HOME");
+  const bool isSet = cache && *cache;
+  if (!isSet && !home)
+    return "";
+  return (isSet ? std::string(cache) : std::string(home) + "/.cache") +
+         "/passpilot/said/" + key;
+}
+
+bool wasSaid(const std::string &build, const std::string &key) {
+  std::string name = build + "-" + key;
+  std::replace(name.begin(), name.end(), '/', '_');
+  name = name.substr(name.size() - std::min<size_t>(name.size(), 200));
+  const std::string path = saidFile(name);
+  for (size_t i = path.find('/', 1); i != std::string::npos;
+       i = path.find('/', i + 1))
+    mkdir(path.substr(0, i).c_str(), 0777);
+  const int file =
+      open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+  if (file >= 0) {
+    close(file);
+    return false;
+  }
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0)
+    return false;
+  utimes(path.c_str(), nullptr);
+  return std::time(nullptr) - status.st_mtime < kSaidPause;
+}
+
+bool isProbe(const std::string &source) {
+  std::array<char, PATH_MAX> folder{};
+  const char *here = getcwd(folder.data(), folder.size());
+  const std::string where = here ? here : "";
+  return std::any_of(std::begin(kProbes), std::end(kProbes),
+                     [&](const char *part) {
+                       return source.find(part) != std::string::npos ||
+                              where.find(part) != std::string::npos;
+                     });
 }
 
 } // namespace passpilot

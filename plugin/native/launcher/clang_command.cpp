@@ -164,20 +164,14 @@ public:
     if (level == "s" || level == "z" ||
         (policy == given_.end() && !(isUnoptimized && isAdvised())))
       return;
-    const char *cache = std::getenv("XDG_CACHE_HOME"),
-               *home = std::getenv("HOME");
-    only((cache && *cache) || home);
-    string path = cache && *cache ? cache : string(home) + "/.cache";
     string name = policy == given_.end() ? "" : policy->second;
     string build = buildHere();
     only(!build.empty() && name.find('/') == string::npos);
-    path += "/passpilot/said/" + build + "-" +
-            name.substr(startsWith(name, "@")) + "-O" +
-            (level.empty() ? "1" : level);
+    string path = saidFile(build + "-" + name.substr(startsWith(name, "@")) +
+                           "-O" + (level.empty() ? "1" : level));
     struct stat status;
-    constexpr time_t kPause = 600; // PAUSE of cli/cc/level_note.py
-    only(stat(path.c_str(), &status) == 0 &&
-         std::time(nullptr) - status.st_mtime < kPause);
+    only(!path.empty() && stat(path.c_str(), &status) == 0 &&
+         std::time(nullptr) - status.st_mtime < kSaidPause);
     utimes(path.c_str(), nullptr);
   }
 

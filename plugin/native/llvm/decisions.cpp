@@ -4,6 +4,7 @@
 
 #include "../runtime/permitted.h"
 #include "../runtime/text.h"
+#include "compat.h"
 #include "compat_attributes.h"
 #include "unwind_tables.h"
 
@@ -22,19 +23,23 @@ namespace {
 
 /// Finds the decisions for a module; null if there are none.
 using FindUnit = std::function<const UnitDecisions *(const Module &)>;
-/// Called at the end of a module's pipeline with what it found.
-using AtUnit = std::function<void(Module &, const UnitDecisions *)>;
+/// Called at the end of a module's pipeline with what it found, and the level
+/// of the pipeline, if it has one.
+using AtUnit = std::function<void(Module &, const UnitDecisions *,
+                                  std::optional<OptimizationLevel>)>;
 
 class DecidedPass : public PassInfoMixin<DecidedPass> {
 public:
-  DecidedPass(UserPasses &All, FindUnit Find, AtUnit AtEnd)
+  DecidedPass(UserPasses &All, FindUnit Find, AtUnit AtEnd,
+              std::optional<OptimizationLevel> Level)
       : Owner(All.Owner.lock()), All(&All), Find(std::move(Find)),
-        AtEnd(std::move(AtEnd)) {}
+        AtEnd(std::move(AtEnd)), Level(Level) {}
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
     const UnitDecisions *Unit = Find(M);
+    PipelineReportsUnits = false;
     if (AtEnd)
-      AtEnd(M, Unit);
+      AtEnd(M, Unit, Level);
     if (!Unit)
       return PreservedAnalyses::all();
     for (Function &F : M) {
@@ -64,6 +69,7 @@ private:
   UserPasses *All;
   FindUnit Find;
   AtUnit AtEnd;
+  std::optional<OptimizationLevel> Level;
 };
 
 /// The functions with decisions that a module has not when its pipeline begins.
@@ -72,11 +78,12 @@ using Strangers = std::shared_ptr<std::vector<std::string>>;
 /// Sets the size level of functions, before anything else.
 class DecidedSizePass : public PassInfoMixin<DecidedSizePass> {
 public:
-  DecidedSizePass(FindUnit Find, Strangers Unknown)
-      : Find(std::move(Find)), Unknown(std::move(Unknown)) {}
+  DecidedSizePass(FindUnit Find, Strangers Unknown, bool Reports)
+      : Find(std::move(Find)), Unknown(std::move(Unknown)), Reports(Reports) {}
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
     const UnitDecisions *Unit = Find(M);
+    PipelineReportsUnits = Reports;
     Unknown->clear();
     if (!Unit || Unit->Functions.empty())
       return PreservedAnalyses::all();
@@ -101,6 +108,7 @@ public:
 private:
   FindUnit Find;
   Strangers Unknown;
+  bool Reports; ///< whether the end of the pipeline tells of a unit's absence
 };
 
 /// What to say of functions that \p M has neither had nor got; empty for none.
@@ -114,6 +122,21 @@ std::string lostFunctions(std::vector<std::string> &Unknown, const Module &M,
          std::to_string(Unit.Functions.size() - Unit.Functions.count("*")) +
          " for functions no longer match one, first that for " +
          Unknown.front() + "; repair the file with `passpilot tune --update`";
+}
+
+/// What to say of a unit whose decisions are of another level; empty for none.
+std::string otherLevel(const UnitDecisions &Unit,
+                       std::optional<OptimizationLevel> Got) {
+  const auto Wanted = levelNamed(Unit.Level);
+  if (!Wanted || !Got || Wanted->Pipeline == *Got)
+    return "";
+  std::string Name = "-O0";
+  for (const char *Each : {"O1", "O2", "O3", "Os", "Oz"})
+    if (levelNamed(Each)->Pipeline == *Got)
+      Name = "-" + std::string(Each);
+  return "expected -" + Unit.Level + ", at which " + Unit.Name +
+         " was searched, got " + Name + "; compile with -" + Unit.Level +
+         ", or search again";
 }
 
 /// Marks innermost loops with the unroll counts that are decided.
@@ -142,10 +165,10 @@ private:
 /// Lets the pipelines of \p PB begin with what \p Find finds about functions.
 void registerFunctions(PassBuilder &PB, const FindUnit &Find,
                        const std::shared_ptr<ProfileGate> &Gate,
-                       const Strangers &Unknown) {
+                       const Strangers &Unknown, bool Reports) {
   const auto AddSizes = [=](ModulePassManager &PM, OptimizationLevel) {
     ModulePassManager Sizes;
-    Sizes.addPass(DecidedSizePass(Find, Unknown));
+    Sizes.addPass(DecidedSizePass(Find, Unknown, Reports));
     addGated(PM, std::move(Sizes), Gate);
   };
   PB.registerPipelineStartEPCallback(AddSizes);
@@ -162,17 +185,17 @@ void registerFunctions(PassBuilder &PB, const FindUnit &Find,
 void registerUnits(UserPasses &All, PassBuilder &PB, const FindUnit &Find,
                    const AtUnit &AtEnd) {
   PB.registerOptimizerLastEPCallback(
-      [&All, Find, AtEnd](ModulePassManager &PM, OptimizationLevel,
+      [&All, Find, AtEnd](ModulePassManager &PM, OptimizationLevel Level,
                           ThinOrFullLTOPhase Phase) {
         // The linker optimizes what is compiled for it, and decides then.
         if (!All.nested() && (Phase == ThinOrFullLTOPhase::None ||
                               Phase == ThinOrFullLTOPhase::ThinLTOPostLink))
-          PM.addPass(DecidedPass(All, Find, AtEnd));
+          PM.addPass(DecidedPass(All, Find, AtEnd, Level));
       });
   PB.registerFullLinkTimeOptimizationLastEPCallback(
       [&All, Find, AtEnd](ModulePassManager &PM, OptimizationLevel) {
         if (!All.nested())
-          PM.addPass(DecidedPass(All, Find, AtEnd));
+          PM.addPass(DecidedPass(All, Find, AtEnd, std::nullopt));
       });
 }
 
@@ -189,13 +212,17 @@ Error registerDecisions(UserPasses &Passes, PassBuilder &PB,
     return File->find(M.getSourceFileName());
   };
   const auto Unknown = std::make_shared<std::vector<std::string>>();
-  const auto Warned = [=](Module &M, const UnitDecisions *U) {
+  const auto Warned = [=](Module &M, const UnitDecisions *U,
+                          std::optional<OptimizationLevel> Level) {
     if (U)
-      return AtEnd(M, U, lostFunctions(*Unknown, M, *U));
-    const std::string Other = File->otherLink(M.getSourceFileName());
-    AtEnd(M, U, Other.empty() ? "" : "decisions " + Path + ": " + Other);
+      if (std::string Lost = lostFunctions(*Unknown, M, *U); !Lost.empty())
+        return AtEnd(M, U, {Lost});
+    const std::string Other =
+        U ? otherLevel(*U, Level) : File->misfit(M.getSourceFileName());
+    AtEnd(M, U,
+          {Other.empty() ? "" : "decisions " + Path + ": " + Other, true});
   };
-  registerFunctions(PB, Find, Passes.gate(), Unknown);
+  registerFunctions(PB, Find, Passes.gate(), Unknown, bool(AtEnd));
   registerUnits(Passes, PB, Find, AtEnd ? AtUnit(Warned) : nullptr);
   return Error::success();
 }
@@ -205,7 +232,7 @@ void registerDecisions(UserPasses &Passes, PassBuilder &PB,
   auto All = std::make_shared<const UnitDecisions>(std::move(Decided));
   const FindUnit Find = [All](const Module &) { return All.get(); };
   registerFunctions(PB, Find, Passes.gate(),
-                    std::make_shared<std::vector<std::string>>());
+                    std::make_shared<std::vector<std::string>>(), false);
   registerUnits(Passes, PB, Find, nullptr);
 }
 

@@ -10,10 +10,16 @@
 
 namespace passpilot {
 
+/// What does not fit between a decision file and a module.
+struct Misfit {
+  std::string Text;        ///< a warning; empty for none
+  bool OfAllUnits = false; ///< whether other units of a build are likely alike
+};
+
 /// Called at the end of a module's pipeline with what is decided for it, null
-/// if nothing is, and a warning, which may be empty.
-using OnDecided = std::function<void(llvm::Module &, const UnitDecisions *,
-                                     const std::string &)>;
+/// if nothing is.
+using OnDecided =
+    std::function<void(llvm::Module &, const UnitDecisions *, const Misfit &)>;
 
 /// Lets the pipelines that \p PB builds apply what the decision file \p Path
 /// says of their module, behind the gate of \p Passes, but for LLVM's options:

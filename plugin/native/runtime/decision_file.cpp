@@ -121,6 +121,10 @@ std::optional<Mistake> readDecision(std::string_view Line, UnitDecisions &U) {
     if (std::string Values = expectedValue(Rest); !Values.empty())
       return Mistake{std::move(Values), std::string(Rest)};
     U.Options.emplace_back(Rest);
+  } else if (Kind == "level") {
+    Good = W.size() == 2 && Rest.size() == 2 && Rest[0] == 'O' &&
+           std::string_view("0123sz").find(Rest[1]) != Rest.npos;
+    U.Level = Rest;
   } else if (Kind == "inline") {
     Good = readInline(W, U);
   } else if (Kind == "function") {
@@ -149,23 +153,34 @@ size_t alike(std::string_view A, std::string_view B) {
   }
 }
 
+/// The first names of units, for a message.
+std::string someNames(const std::vector<UnitDecisions> &Units) {
+  std::string Text;
+  for (size_t I = 0; I < Units.size() && I < 3; ++I)
+    Text += (I ? ", " : "") + Units[I].Name;
+  return Units.size() > 3
+             ? Text + " and " + std::to_string(Units.size() - 3) + " more"
+             : Text;
+}
+
 class DecisionsRunner final : public Runner {
 public:
-  DecisionsRunner(TensorSpec Output, TensorSpec Default, DecisionFile F)
-      : Runner({std::move(Default)}, std::move(Output)), File(std::move(F)) {}
+  DecisionsRunner(TensorSpec Output, TensorSpec Default, DecisionFile F,
+                  std::string Path)
+      : Runner({std::move(Default)}, std::move(Output)), File(std::move(F)),
+        Path(std::move(Path)) {}
 
   void begin(std::string_view Module) override {
     Unit = File.find(Module);
     Unknown = Module;
     Questions.clear();
     Matched = MatchedBytes = Undecided = 0;
+    Alone = !PipelineReportsUnits;
   }
   std::string unused() const override {
     // Link-time optimization asks about units, and about the whole program.
-    if (!Unit && Undecided && Unknown != Whole && !File.find(Whole))
-      return "the decision file has no decisions for " + Unknown +
-             "; it is of another program or other sources, or `passpilot tune` "
-             "must run again";
+    if (!Unit && Undecided && Alone && Unknown != Whole && !File.find(Whole))
+      return "decisions " + Path + ": " + File.misfit(Unknown);
     unsigned All = 0, Bytes = 0;
     if (Unit)
       for (const auto &[Call, Decisions] : Unit->Inline)
@@ -210,6 +225,7 @@ public:
 
 private:
   const DecisionFile File;
+  const std::string Path;
   const UnitDecisions *Unit = nullptr;
   UnitDecisions::Call Key; // keeps its memory from question to question
   std::map<const void *, unsigned> Questions; ///< by the decisions of a call
@@ -217,9 +233,12 @@ private:
   unsigned Matched = 0, MatchedBytes = 0; ///< in this compilation
   std::string Unknown;                    ///< the module, if it has no unit
   unsigned Undecided = 0;                 ///< questions about that module
+  bool Alone = true; ///< whether nobody else says that there is no unit
 };
 
 } // namespace
+
+thread_local bool PipelineReportsUnits = false;
 
 bool FunctionDecisions::add(std::string_view Word) {
   if (Word == "nooutline")
@@ -295,7 +314,7 @@ const UnitDecisions *DecisionFile::find(std::string_view Source) const {
   return Several ? nullptr : Found;
 }
 
-std::string DecisionFile::otherLink(std::string_view Source) const {
+std::string DecisionFile::misfit(std::string_view Source) const {
   if (Units.empty() || find(Source))
     return "";
   if (Source == Whole)
@@ -303,7 +322,11 @@ std::string DecisionFile::otherLink(std::string_view Source) const {
            "link with it; build without -flto, or search with --lto";
   if (std::none_of(Units.begin(), Units.end(),
                    [](const UnitDecisions &U) { return U.Name == Whole; }))
-    return "";
+    return "expected decisions for " + std::string(Source) +
+           ", got those for " + someNames(Units) +
+           "; the file is of another program or of other sources, or "
+           "`passpilot "
+           "tune` must run again";
   return "expected a link with -flto=full, for which the decisions are, got a "
          "compilation of " +
          std::string(Source) + "; build with -flto, or search without --lto";
@@ -315,7 +338,7 @@ std::unique_ptr<Runner> makeDecisionsRunner(const std::string &Path,
                                             std::string &Error) {
   auto F = DecisionFile::read(Path, Error);
   return F ? std::make_unique<DecisionsRunner>(
-                 std::move(Output), std::move(Default), std::move(*F))
+                 std::move(Output), std::move(Default), std::move(*F), Path)
            : nullptr;
 }
 

@@ -7,6 +7,7 @@
 //   passpilot decisions 1
 //   # any comment
 //   unit src/lapi.c
+//   level Oz                              with which the search compiled
 //   inline 2 yes luaV_execute luaH_get    the second question about this call
 //   inline 1 no luaV_execute luaH_getn 14           ... is worth 14 bytes
 //   pipeline function(simplifycfg),mergefunc      behind the level's own
@@ -55,6 +56,7 @@ struct FunctionDecisions {
 struct UnitDecisions {
   using Call = std::pair<std::string, std::string>; ///< caller and callee
   std::string Name;                                 ///< the source file
+  std::string Level; ///< of the search, such as Oz; may be empty
   /// The answer to the N-th question about a call of this caller and callee.
   std::map<Call, std::map<unsigned, InlineDecision>> Inline;
   std::string Pipeline; ///< runs behind the level's own; may be empty
@@ -76,13 +78,17 @@ public:
   /// is a file of the same name and the only such.
   const UnitDecisions *find(std::string_view Source) const;
   /// What is wrong if \p Source is optimized, or "ld-temp.o" at the link, but
-  /// the decisions are for the other way to link; else empty.
-  std::string otherLink(std::string_view Source) const;
+  /// the file has decisions, and none for it; else empty.
+  std::string misfit(std::string_view Source) const;
   const std::vector<UnitDecisions> &units() const { return Units; }
 
 private:
   std::vector<UnitDecisions> Units;
 };
+
+/// Whether the pipeline that this thread runs says that a file has nothing for
+/// its module; a runner that begins on the thread leaves it to the pipeline.
+extern thread_local bool PipelineReportsUnits;
 
 /// Answers the questions that \p Path decides for the module, and leaves all
 /// others to the compiler. Returns null, with \p Error set, for a wrong file.

@@ -2,6 +2,7 @@
 
 #include "stock_passes.h"
 
+#include "../launcher/build_process.h"
 #include "../llvm/compat.h"
 #include "../llvm/decisions.h"
 #include "../llvm/points.h"
@@ -35,6 +36,19 @@ Error errorOf(const Messages &Report) {
     if (M.isError())
       return createStringError(M.Text);
   return Error::success();
+}
+
+/// \p Text, which says that the file \p Path does not fit \p Source; empty if
+/// such was said in this build.
+std::string onceInBuild(const std::string &Path, const std::string &Text,
+                        const std::string &Source) {
+  if (Text.empty() || isProbe(Source))
+    return "";
+  const std::string Build = buildHere();
+  if (Build.empty())
+    return Text;
+  return wasSaid(Build, "decisions-" + Path) ? ""
+                                             : Text + " (said once in a build)";
 }
 
 /// Whether \p Name is an LLVM pass or analysis, or a word of the pipeline
@@ -137,12 +151,15 @@ StockPasses::registerWith(PassBuilder &PB, PassStage Stage) {
       return createStringError("-passpilot-at=" + Point + ": " +
                                toString(std::move(E)));
   if (const std::string Path = decisionFile(); !Path.empty())
-    if (Error E = registerDecisions(S->Passes, PB, Path,
-                                    [S](Module &M, const UnitDecisions *Unit,
-                                        const std::string &Other) {
-                                      decideUnit(M, Unit);
-                                      S->Misfit = Other;
-                                    }))
+    if (Error E = registerDecisions(
+            S->Passes, PB, Path,
+            [S, Path](Module &M, const UnitDecisions *Unit,
+                      const Misfit &Wrong) {
+              decideUnit(M, Unit);
+              S->Misfit = Wrong.OfAllUnits ? onceInBuild(Path, Wrong.Text,
+                                                         M.getSourceFileName())
+                                           : Wrong.Text;
+            }))
       return E;
   if (const std::string Path = profileFile(); !Path.empty()) {
     auto Reached = registerProfile(S->Passes, PB, Path);

@@ -69,6 +69,32 @@ def test_another_level_is_said_once_in_a_build(here: Path, arguments: tuple[str,
 
 
 @pytest.mark.parametrize(
+    ("unit", "level", "text"),
+    [
+        ("other.c\nfunction * minsize", "-O2", "expected decisions for a.c, got those for other.c; "),
+        ("a.c\nlevel Oz\nfunction * minsize", "-O2", "expected -Oz, at which a.c was searched, got -O2; "),
+        ("a.c\nlevel Oz\nfunction * minsize", "-Oz", ""),
+        ("a.c\nfunction * minsize", "-O2", ""),
+    ],
+)
+def test_a_decision_file_that_does_not_fit_is_said_once_in_a_build(
+    here: Path, unit: str, level: str, text: str
+) -> None:
+    file = here / "some.decisions"
+    file.write_text(f"passpilot decisions 1\nunit {unit}\n")
+    for _ in range(2):
+        said = compiled(here, f"--decisions={file}", level)
+        assert said.count("warning: ") == bool(text), said
+        assert f"decisions {file}: {text}" in said or not text
+        assert "(said once in a build)" in said or not text
+    run("cp", "a.c", "conftest.c", cwd=here)
+    for source, warns in (("conftest.c", False), ("a.c", bool(text))):
+        done = passpilot("cc", f"--decisions={file}", level, "-c", source, "-o", "a.o", cwd=here)
+        assert (done.code, done.err.count("warning: ")) == (0, warns), done.err
+        assert "once in a build" not in done.err, "a command that a person types"
+
+
+@pytest.mark.parametrize(
     "advice",
     ["--inline=const:0", "--evict=random:7", "--decisions=file.decisions", "PASSPILOT_INLINE=const:0"],
 )

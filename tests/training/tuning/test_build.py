@@ -89,8 +89,8 @@ def test_a_tuned_build_is_smaller_and_does_the_same(tmp_path: Path) -> None:
     )
     done = passpilot("cc", "-Oz", "-c", "mine.c", "--decisions=out/demo.decisions", cwd=folder)
     assert (
-        "warning: the decision file has no decisions for mine.c; it is of another program or other sources"
-        in done.err
+        "warning: decisions out/demo.decisions: expected decisions for mine.c, got those for main.cpp, other.cpp; "
+        "the file is of another program or of other sources, or `passpilot tune` must run again" in done.err
     )
     error = refused("cc", "--decisions=out", "-c", "mine.c", cwd=folder)
     assert "got 'out', which is a folder; did you mean 'out/demo.decisions'?" in error

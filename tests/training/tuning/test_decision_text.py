@@ -30,6 +30,7 @@ def test_a_file_is_sorted_and_says_what_decisions_gain(tmp_path: Path) -> None:
         {first: 12, second: 0},
         hashes,
         ["one", "two"],
+        "Oz",
     )
     path = tmp_path / "f.decisions"
     write_decisions(str(path), [UnitDecisions("empty.c"), unit], ["whole", "more"])
@@ -37,7 +38,7 @@ def test_a_file_is_sorted_and_says_what_decisions_gain(tmp_path: Path) -> None:
     assert path.read_text() == "\n".join(
         [
             HEAD, "# whole", "# more", "", "unit empty.c", "", "unit dir/a b.c", "# one", "# two",
-            "pipeline mergefunc", "option tail-merge-size=1", "option disable-lsr",
+            "level Oz", "pipeline mergefunc", "option tail-merge-size=1", "option disable-lsr",
             "function * unroll=2 nooutline",
             "function a%20b minsize", "function z speed", "inline 1 yes A%FF%25 c%20d", "inline 1 no a b",
             "inline 2 yes a b 12", f"searched {' '.join(ordered[:12])}", f"searched {ordered[12]}", "",
