@@ -173,7 +173,8 @@ where they were ended, and run now and then; `make test` has a small part of the
   scheduler): for a half of the units by a policy that reads nothing, for the others with a log, for which
   all features are computed.
 - With random answers at the named point, programs print what they print without. `allocator` is the four
-  points of the advised allocator; `all` adds the scheduler, vectorization, distribution and outlining;
+  points of the advised allocator; `schedule x10` makes code of every program ten times, with the answers of
+  ten seeds; `all` adds the scheduler, vectorization, distribution and outlining;
   `every` adds inlining, sizes, unrolling and the pipeline, and asks the advised allocator in every
   second case, greedy's evictions and priorities in the others. Programs of csmith that run for more than
   five seconds are left out. `part` is `every` in one part of a program of the corpus (40 kB of bitcode,

@@ -9,15 +9,16 @@ of stock opt and llc; units that stock llc cannot compile for a target are left 
 
 The other cases have random answers. The trials `vectorize`, `slp`, `distribute`, `outline`, `ra-order`, `ra-
 action`, `ra-colour`, `ra-split` and `schedule` ask one point, `allocator` the allocator's four, and `all`
-these points at once. `every` adds the inliner, sizes, unrolling and the pipeline, and asks the advised
-allocator for odd seeds, greedy's evictions and priorities for even ones. `part` does the same in one part of
-a program of the corpus (parts.py). Programs of csmith must print what they print at -O0 (those that run
-longer than five seconds there are left out); the drivers of the corpus what the corpus says. The allocator's
-machine code is verified with csmith's programs, and with the corpus's for the first seed. `stress` makes
-code of llvm-stress's functions for five targets: stock llc's with default advice, and code that LLVM
-verifies with random advice. `sequences` runs programs after random pipelines of the tables
-(tests/passes/shipped/sequences.py). `exceptions`, `exceptions-alone`, `emulated`, `crashes`, `rows` and
-`rows-shared`, `rows-csmith`, `rows-exceptions`, `rows-frames` are about smaller unwind tables (unwind.py).
+these points at once; `schedule x10` makes code of a program ten times, with other answers. `every` adds the
+inliner, sizes, unrolling and the pipeline, and asks the advised allocator for odd seeds, greedy's evictions
+and priorities for even ones. `part` does the same in one part of a program of the corpus (parts.py). Programs
+of csmith must print what they print at -O0 (those that run longer than five seconds there are left out); the
+drivers of the corpus what the corpus says. The allocator's machine code is verified with csmith's programs,
+and with the corpus's for the first seed. `stress` makes code of llvm-stress's functions for five targets:
+stock llc's with default advice, and code that LLVM verifies with random advice. `sequences` runs programs
+after random pipelines of the tables (tests/passes/shipped/sequences.py). `exceptions`, `exceptions-alone`,
+`emulated`, `crashes`, `rows` and `rows-shared`, `rows-csmith`, `rows-exceptions`, `rows-frames` are about
+smaller unwind tables (unwind.py).
 
 Every case has a process of its own and is one line of FILE. Ctrl-C or --budget ends the soak; then RESULTS
 gets the counts of FILE's cases, which cases they are, their commits and the last day. RESULTS is committed:

@@ -84,6 +84,8 @@ class Trial:
     """... of the inliner."""
     turns: bool = False
     """Whether odd seeds ask the advised allocator, and even ones greedy about evictions and priorities."""
+    draws: int = 1
+    """Random answers of so many seeds, of which each makes code of the same program."""
 
     def asked_late(self, seed: int) -> tuple[str, ...]:
         """The points that code generation asks with this seed."""
@@ -92,6 +94,8 @@ class Trial:
         return (*self.late, *(POINTS if seed % 2 else ("evict", "priority")))
 
 
+DRAW: Final = 100_000
+"""From one seed of a draw to the next."""
 SCHEDULE: Final = "schedule"
 VECTORIZER: Final = "vectorizer-start"
 DISTRIBUTED: Final = "advised-distribute,loop-distribute,advised-vectorize"
@@ -118,6 +122,7 @@ TRIALS: Final = {
     **{point: Trial(late=(point,)) for point in POINTS},
     "allocator": Trial(late=POINTS),
     SCHEDULE: Trial(late=(SCHEDULE,)),
+    f"{SCHEDULE} x10": Trial(late=(SCHEDULE,), draws=10),
     "all": Trial(
         ((VECTORIZER, f"{DISTRIBUTED},advised-slp"),),
         (*EARLY, "advised-slp"),
@@ -203,17 +208,17 @@ def of_corpus(case: Case, folder: Path) -> Prepared:
     return Prepared(folder, mine.source, folder / f"{mine.source.name}.optimized", program, b"", mine.others)
 
 
-def compiled(case: Case, program: Prepared) -> bytes:
+def compiled(case: Case, program: Prepared, draw: int = 0) -> bytes:
     """The object file of a program with random answers; counts them."""
-    trial = TRIALS[case.trial]
+    trial, seed = TRIALS[case.trial], case.seed + DRAW * draw
     warnings.simplefilter("ignore")  # many programs have nothing to ask about
     with ExitStack() as stack:
         early, late = (
-            [passpilot.advisor(name, f"random:{case.seed + n}") for n, name in enumerate(points)]
+            [passpilot.advisor(name, f"random:{seed + n}") for n, name in enumerate(points)]
             for points in (trial.early, trial.asked_late(case.seed))
         )
         if trial.inline:
-            early.append(InlineAdvisor(f"random:{case.seed}", size_budget=trial.size_budget))
+            early.append(InlineAdvisor(f"random:{seed}", size_budget=trial.size_budget))
         asked = [*early, *late]
         if "advised-outline" in trial.late:
             late.append(passpilot.advisor("advised-outliner", "const:1"))
@@ -230,7 +235,7 @@ def compiled(case: Case, program: Prepared) -> bytes:
         elif SCHEDULE in trial.late and program.corpus is None:
             llvm_options(["-verify-machineinstrs=1"])
         code = emit(module, advisors=late, relocation_model="pic")
-        case.decisions = sum(advisor.stats.decisions for advisor in asked)
+        case.decisions += sum(advisor.stats.decisions for advisor in asked)
         if case.trial in ("all", "every", PART) and not case.decisions:
             case.wrong = "nobody was asked"
         return code
@@ -313,6 +318,15 @@ def stress(case: Case) -> str:
     return ""
 
 
+def wrong_draw(case: Case, program: Prepared) -> str:
+    """What is wrong with a program with random answers, of all draws of the trial."""
+    draws = TRIALS[case.trial].draws
+    for draw in range(draws):
+        if not program.is_right(compiled(case, program, draw)):
+            return "prints something else" + f", draw {draw}" * (draws > 1)
+    return ""
+
+
 def judge(case: Case, program: Prepared | None) -> Case:
     warnings.simplefilter("ignore")  # of units without calls
     name, _, unit = case.program.partition("/")
@@ -331,8 +345,8 @@ def judge(case: Case, program: Prepared | None) -> Case:
         elif case.kind == SEQUENCES:
             outcome = of_seed(case.seed)
             case.wrong, case.decisions = "; ".join(outcome.wrong), outcome.sequences
-        elif program and not program.is_right(compiled(case, program)):
-            case.wrong = "prints something else"
+        elif program:
+            case.wrong = wrong_draw(case, program)
     except (subprocess.SubprocessError, AssertionError, Error) as error:
         case.wrong = f"{type(error).__name__}: {error}"[-400:]
     case.date = time.strftime("%Y-%m-%d", time.gmtime())
