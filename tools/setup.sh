@@ -46,7 +46,13 @@ need "llvm-$llvm" command -v "opt-$llvm"
 need "llvm-$llvm-dev" test -f "/usr/lib/llvm-$llvm/lib/cmake/llvm/LLVMConfig.cmake"
 need "llvm-$llvm-tools" command -v "FileCheck-$llvm"
 need "clang-$llvm" command -v "clang-$llvm"
-need "libmlir-$llvm-dev" test -f "/usr/lib/llvm-$llvm/include/mlir/Transforms/Inliner.h"
+# Debian installs one version of MLIR's headers: another one would take the default's away.
+other_mlir() { dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' 'libmlir-[0-9]*-dev' | sed -n 's/^ii *//p' | grep -vx "libmlir-$llvm-dev"; }
+if [ -n "$beside" ] && other=$(other_mlir 2>/dev/null); then
+  say "no plugin for mlir-opt-$llvm: libmlir-$llvm-dev would replace $other"
+else
+  need "libmlir-$llvm-dev" test -f "/usr/lib/llvm-$llvm/include/mlir/Transforms/Inliner.h"
+fi
 need "mlir-$llvm-tools" command -v "mlir-opt-$llvm"
 need "lld-$llvm" command -v "ld.lld-$llvm" # links what tune and eval measure
 need g++ command -v g++

@@ -5,8 +5,10 @@
 
 #pragma once
 
+#include "../llvm/compat.h"
 #include "elf_functions.h"
 #include "object_symbols.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/DebugInfo/DWARF/DWARFContext.h"
 #include "llvm/DebugInfo/DWARF/DWARFUnit.h"
 #include "llvm/Object/ELF.h"
@@ -81,13 +83,13 @@ private:
     if (!Block || Block->empty())
       return 0;
     llvm::DWARFUnit &Unit = *Die.getDwarfUnit();
-    const llvm::DataExtractor Data(*Block,
-                                   ELFT::Endianness == llvm::endianness::little,
-                                   Unit.getAddressByteSize());
+    const llvm::DataExtractor Data =
+        extractorOf(llvm::toStringRef(*Block),
+                    ELFT::Endianness == llvm::endianness::little);
     llvm::DataExtractor::Cursor At(1);
     uint64_t Address = 0;
     if (Block->front() == llvm::dwarf::DW_OP_addr)
-      Address = Data.getAddress(At);
+      Address = Data.getUnsigned(At, Unit.getAddressByteSize());
     else if (Block->front() == llvm::dwarf::DW_OP_addrx)
       if (const auto Item = Unit.getAddrOffsetSectionItem(
               static_cast<uint32_t>(Data.getULEB128(At))))

@@ -17,7 +17,7 @@ namespace {
 class Reader {
 public:
   explicit Reader(StringRef Data, uint64_t Offset = 0)
-      : Data(littleEndian(Data)), At(Offset) {}
+      : Data(extractorOf(Data)), At(Offset) {}
   ~Reader() { consumeError(At.takeError()); }
 
   bool atEnd() const { return Data.eof(At); }

@@ -274,11 +274,11 @@ const MCAsmInfo &asmInfoOf(const TargetMachine &TM) {
 #endif
 }
 
-DataExtractor littleEndian(StringRef Data) {
+DataExtractor extractorOf(StringRef Data, bool LittleEndian) {
 #if PASSPILOT_LLVM_MAJOR >= 23
-  return {Data, /*IsLittleEndian=*/true};
+  return {Data, LittleEndian};
 #else
-  return {Data, /*IsLittleEndian=*/true, /*AddressSize=*/8};
+  return {Data, LittleEndian, /*AddressSize=*/8};
 #endif
 }
 

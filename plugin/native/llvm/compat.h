@@ -146,8 +146,8 @@ bool hasProcessor(const llvm::TargetMachine &TM, llvm::StringRef Name);
 std::vector<std::string> enabledFeatures(const llvm::TargetMachine &TM);
 /// The target's conventions of assembly.
 const llvm::MCAsmInfo &asmInfoOf(const llvm::TargetMachine &TM);
-/// Reads numbers with the lowest byte first.
-llvm::DataExtractor littleEndian(llvm::StringRef Data);
+/// Reads numbers; with the lowest byte first if \p LittleEndian.
+llvm::DataExtractor extractorOf(llvm::StringRef Data, bool LittleEndian = true);
 /// Whether LLVM refuses the loop because a load before its exit may fault.
 bool mayFault(const llvm::LoopVectorizationLegality &Loop);
 

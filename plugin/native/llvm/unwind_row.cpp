@@ -76,7 +76,7 @@ bool UnwindRow::restoreRegister(unsigned Register, const UnwindRow &Initial) {
 
 /// Reads one directive in its binary form: LLVM writes expressions so.
 bool UnwindRow::applyEscape(StringRef Bytes) {
-  const DataExtractor Data = littleEndian(Bytes);
+  const DataExtractor Data = extractorOf(Bytes);
   DataExtractor::Cursor C(0);
   const uint8_t Kind = Data.getU8(C);
   bool Known = true;
