@@ -229,7 +229,7 @@ def _context(shared: _Compilation) -> Any:
 def _pipeline(shared: _Compilation, context: Any) -> Any:
     options = shared.options
     pipeline = shared.pipeline(options.pass_pipeline, context)
-    pipeline.manager.enable_verifier(options.verify_each)
+    pipeline.verify_each(options.verify_each)
     if prints := options.printing.around_passes():
         whole = options.printing.mlir_print_ir_module_scope
         pipeline.manager.enable_ir_printing(print_module_scope=whole, **prints)

@@ -93,12 +93,19 @@ class Pipeline:
         self._kept: list[object] = []
         self._failures: list[_Failure] = []
         self._exceptions = True  # whether they are diagnostics, too
+        self._verifies = True
+        self._errors: Sequence[Diagnostic] = ()
         assert element.inner is not None, "parse() made sure"
         self._root = element
         self._fill(mlir_capi.OpPassManager(self.manager), element.name, element.inner)
 
     def __str__(self) -> str:
         return mlir_capi.pipeline_text(self.manager).strip()
+
+    def verify_each(self, wanted: bool) -> None:
+        """Verify the operation after each pass, or do not; without this call, it is verified."""
+        self._verifies = wanted
+        self.manager.enable_verifier(wanted)
 
     def run(
         self,
@@ -135,6 +142,7 @@ class Pipeline:
     def _run(self, operation: Operation, tell: Callable[[Diagnostic], None] | None) -> None:
         self._failures.clear()
         with error_list(self._context, tell) as errors:
+            self._errors = errors
             succeeded = mlir_capi.run_on(self.manager, operation)
         if self._failures:
             _raise(self._failures[0], errors)
@@ -153,7 +161,7 @@ class Pipeline:
 
     def _add_native(self, manager: mlir_capi.OpPassManager, element: Element) -> None:
         if lowers_bits(element.name):
-            run = RunPass(partial(self._call, "widen-integers", widen_bits))
+            run = RunPass(partial(self._call, "widen-integers", "passpilot", widen_bits))
             self._kept.append(manager.add_pass("WidenIntegers", "widen-integers", "", "", run))
         if problem := manager.add_pipeline(str(element)):
             raise self._refused(element.name, _expected(element, problem), element.start, _end(element))
@@ -170,7 +178,7 @@ class Pipeline:
         pass_ = make_pass(definition, element.options or "", element.options_start, place, error)
         if prepare := getattr(pass_, "prepare", None):
             prepare(self._context)
-        run = RunPass(partial(self._call, definition.name, pass_.run))
+        run = RunPass(partial(self._call, definition.name, definition.origin, pass_.run))
         self._kept.append(
             manager.add_pass(definition.kind.__name__, str(element), definition.doc, level, run)
         )
@@ -178,8 +186,24 @@ class Pipeline:
     def _refused(self, name: str, message: str, start: int, end: int) -> PipelineError:
         return refused(WHO, self._text, f"pass {name}: {message}", start, end)
 
+    def _check_answer(self, origin: str, operation: Operation, answer: object) -> None:
+        """Refuses what a pass must not return, and must not leave; it is defined at `origin`."""
+        if answer is not None:
+            got = type(answer).__name__
+            raise PassError(f"expected None of run(), got {got}; return nothing, also after a change")
+        before = len(self._errors)
+        if self._verifies and not mlir_capi.is_valid(operation):
+            told = "".join(f": {each.message} ({each.place})" for each in self._errors[before : before + 1])
+            raise PassError(f"expected run() at {origin} to leave valid MLIR, got what MLIR refuses{told}")
+
     def _call(
-        self, name: str, body: Callable[[Operation], object], address: int, pass_: int, _: object
+        self,
+        name: str,
+        origin: str,
+        body: Callable[[Operation], object],
+        address: int,
+        pass_: int,
+        _: object,
     ) -> None:
         """Runs a Python pass; MLIR calls this, so it must not raise."""
         location: Any = None
@@ -197,11 +221,10 @@ class Pipeline:
             finally:
                 _RUNNING.runs.pop()
                 _stop_if_erased(name, location, operation)
-            if answer is not None:
-                got = type(answer).__name__
-                raise PassError(f"expected None of run(), got {got}; return nothing, also after a change")
             if run.failed:
                 self._failures.append(_Failure(_who(name, location), None))
+            else:
+                self._check_answer(origin, operation, answer)
         except BaseException as raised:  # noqa: BLE001  (raised again by run())
             self._failures.append(_Failure(_who(name, location), raised))
             mlir_capi.signal_failure(pass_, self._mlir)
@@ -297,7 +320,7 @@ def _stop_if_erased(name: str, location: object, operation: Operation) -> None:
 
 def _who(name: str, location: object) -> str:
     file, line, column = place_of(location)
-    return f"pass {name} at {file}:{line}:{column}" if line else f"pass {name} at an unknown place"
+    return f"pass {name} at {file}:{line}:{column}" if line else f"pass {name}"
 
 
 def _raise(failure: _Failure, errors: Sequence[Diagnostic]) -> None:

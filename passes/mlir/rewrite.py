@@ -84,15 +84,19 @@ class _Rewriting:
 
 
 def _check_name(name: str, target: Any) -> None:
-    """Refuses a name that fits no operation; a context that allows unknown dialects has any."""
-    context = target.context
+    """Refuses a name that fits no operation; a context that allows unknown dialects has any of theirs."""
+    context, known = target.context, False
     dialect, dot, _ = name.partition(".")
     with contextlib.suppress(ValueError):  # no such dialect
         if dot:
             context.get_dialect_descriptor(dialect)  # loads it, so that its operations are known
-    if context.allow_unregistered_dialects or context.is_registered_operation(name):
+            known = True
+    free = context.allow_unregistered_dialects
+    if context.is_registered_operation(name) or (free and not known):
         return
     present = {operation.name for operation in operations_in(target)}
+    if free and name in present:
+        return
     raise PassError(
         f"rewrite_greedily: expected names of operations, got {name!r}{did_you_mean(name, present)}"
     )

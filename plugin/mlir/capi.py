@@ -88,6 +88,11 @@ def signal_failure(pass_: int, mlir: Bindings) -> None:
     pass_functions(mlir).mlirExternalPassSignalFailure(pass_)
 
 
+def is_valid(operation: Operation) -> bool:
+    """Whether MLIR's verifier accepts an operation; what it refuses, it tells in diagnostics."""
+    return bool(functions_of(operation).mlirOperationVerify(pointer_of(operation)))
+
+
 def operation_at(address: int, mlir: Bindings) -> Operation:
     """The operation of bindings at an address."""
     operation: Operation = mlir.ir.Operation._CAPICreate(_capsule_of(address, _capsules(mlir)[0], None))

@@ -68,6 +68,7 @@ PASSES: Final[dict[str, Signature]] = {
     "mlirIdentifierStr": (TextRef, c_void_p),
     "mlirModuleCreateParseFromFile": (c_void_p, c_void_p, Text),
     "mlirOperationGetName": (c_void_p, c_void_p),
+    "mlirOperationVerify": (c_bool, c_void_p),
     "mlirOperationWalk": (None, c_void_p, Visit, c_void_p, ctypes.c_int),
     "mlirPrintPassPipeline": (None, c_void_p, Write, c_void_p),
     "mlirLocationPrint": (None, c_void_p, Write, c_void_p),

@@ -28,7 +28,7 @@ from passpilot.passes.stock import advisors as loaded
 from passpilot.plugin._core import Advisor as Core
 from passpilot.plugin.embedded import FILES, TEXT, Tell, Teller, end, load
 from passpilot.plugin.errors import PassError, PipelineError, UsageError
-from passpilot.plugin.failures import decoded
+from passpilot.plugin.failures import decoded, did_you_mean
 
 POINT: Final = "mlir-inline"
 
@@ -91,11 +91,19 @@ def _check(tell: Teller, name: bytes, options: bytes) -> None:  # noqa: ARG001
 
 
 def _run(
-    tell: Teller, compilation: int, operation: bytes, name: bytes, options: bytes, text: bytes, inside: bool
+    tell: Teller,
+    compilation: int,
+    operation: bytes,
+    name: bytes,
+    options: bytes,
+    text: bytes,
+    inside: bool,
+    unregistered: bool,
 ) -> None:
     called, anchor = os.fsdecode(name), os.fsdecode(operation)
     element = f"{called}{{{os.fsdecode(options)}}}"
-    answer = _asked(tell, RunRequest(compilation, anchor, called, element, inside), text)
+    request = RunRequest(compilation, anchor, called, element, inside, unregistered)
+    answer = _asked(tell, request, text)
     if answer.text:
         tell("result", decoded(answer.text))
 
@@ -110,12 +118,24 @@ def _advise(
     timeout: float,
 ) -> None:
     name = os.fsdecode(point)
-    if name in HOOKED:
-        message = f"expected a point of MLIR's passes, got {name}, which is LLVM's"
-        raise UsageError(f"--passpilot-advise: {message}")
+    _check_point(tell, point)
     policy: OnError = "default" if on_error == b"default" else "fail"
     request = AdviseRequest(compilation, name, os.fsdecode(runner), os.fsdecode(log), policy, timeout)
     _asked(tell, request)
+
+
+def _check_point(tell: Teller, point: bytes) -> None:  # noqa: ARG001
+    from passpilot.features.point import current_name, point_names
+
+    name = current_name(os.fsdecode(point))
+    if name in HOOKED:
+        message = f"expected a point of MLIR's passes, got {name}, which is LLVM's"
+        raise UsageError(f"--passpilot-advise: {message}")
+    known = [each for each in point_names() if each not in HOOKED]
+    if name not in known:
+        hint = f"--passpilot-load=FILE.py adds others{did_you_mean(name, known)}"
+        message = f"expected POINT=RUNNER with POINT among {', '.join(known)}, got {name!r}; {hint}"
+        raise UsageError(f"--passpilot-advise: {message}")
 
 
 def _end_passes(tell: Teller, compilation: int, good: bool, stats: bool) -> None:
@@ -189,9 +209,10 @@ def connect(address: int, tell: Tell) -> None:
     """Write the functions of this module into the struct of plugin/native/mlir/mlir_calls.h at `address`."""
     more = (
         (_check, None, (TEXT, TEXT)),
-        (_run, None, (c_size_t, TEXT, TEXT, TEXT, TEXT, c_bool)),
+        (_run, None, (c_size_t, TEXT, TEXT, TEXT, TEXT, c_bool, c_bool)),
         (_find, None, (TEXT,)),
         (_advise, None, (c_size_t, TEXT, TEXT, TEXT, TEXT, c_double)),
+        (_check_point, None, (TEXT,)),
         (_end_passes, None, (c_size_t, c_bool, c_bool)),
     )
     loaded.connect(address, tell, load=_load, end=_end, make=_make, more=more)

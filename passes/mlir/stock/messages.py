@@ -30,6 +30,8 @@ class RunRequest(NamedTuple):
     element: str
     inside: bool
     """Whether the text is a module whose first operation is the one to run on."""
+    unregistered: bool = False
+    """Whether the tool allows operations of unknown dialects."""
 
 
 class AdviseRequest(NamedTuple):

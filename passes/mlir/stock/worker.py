@@ -40,7 +40,6 @@ class PassWorker:
     def __init__(self) -> None:
         self._mlir = bindings()
         self._context = self._mlir.ir.Context()
-        self._context.allow_unregistered_dialects = True  # the tool has checked the dialects
         self._context.enable_multithreading(False)
         self._pipelines: dict[str, Pipeline] = {}
         self._advisors: defaultdict[int, CompilationAdvisors] = defaultdict(CompilationAdvisors)
@@ -99,7 +98,12 @@ class PassWorker:
     def _parsed(self, request: RunRequest, text: bytes) -> Any:
         mlir, who = self._mlir, f"pass {request.name}"
         with error_list(self._context, lambda _: None) as errors:
-            module = parsed(mlir, text, self._context)
+            # the tool may have dialects that the bindings do not know
+            for unregistered in (False, True) if not request.unregistered else (True,):
+                self._context.allow_unregistered_dialects = unregistered
+                errors.clear()
+                if module := parsed(mlir, text, self._context):
+                    break
         if module is None:
             message = f"expected what MLIR of {mlir.root} {mlir.version} reads, got: {errors[0].message}"
             raise PassError(f"{who}: {message}")

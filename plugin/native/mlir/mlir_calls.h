@@ -13,10 +13,11 @@ struct MLIRCalls : AdvisorCalls {
   /// Runs a pass on an operation's text. If \p Inside, the text is a module
   /// with the operation and the symbols it refers to. Reports the resulting
   /// text, unless it is unchanged. \p Compilation is a number; 0 if no runner
-  /// advises passes in Python.
+  /// advises passes in Python. \p Unregistered is true if the tool allows
+  /// operations of unknown dialects.
   void (*Run)(Messages *Teller, size_t Compilation, const char *Operation,
               const char *Pass, const char *Options, const char *Text,
-              bool Inside);
+              bool Inside, bool Unregistered);
   /// Reports the passes in Python among \p Names, which spaces separate.
   void (*Find)(Messages *Teller, const char *Names);
   /// Sets the runner that advises the passes of a compilation at a decision
@@ -24,6 +25,8 @@ struct MLIRCalls : AdvisorCalls {
   void (*Advise)(Messages *Teller, size_t Compilation, const char *Point,
                  const char *Runner, const char *Log, const char *OnError,
                  double Timeout);
+  /// Checks the name of a decision point.
+  void (*CheckPoint)(Messages *Teller, const char *Point);
   /// Call this when the compilation has ended.
   void (*EndPasses)(Messages *Teller, size_t Compilation, bool Good,
                     bool Stats);

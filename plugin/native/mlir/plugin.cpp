@@ -7,6 +7,7 @@
 #include "../loaded/refusal.h"
 #include "../runtime/text.h"
 
+#include "inline_point.h"
 #include "mlir_compilation.h"
 #include "mlir_passes.h"
 #include "version.h"
@@ -16,6 +17,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/WithColor.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <link.h>
 
@@ -62,20 +64,49 @@ void find(const std::string &Pipeline) {
     llvm::WithColor::error() << shown(M.Text) << "\n";
 }
 
-void watchPipeline() {
-  auto *Pipeline = optionOf<std::string>("pass-pipeline");
-  if (!Pipeline)
+/// Calls \p See with the value of one of the tool's options.
+void watch(llvm::StringRef Name, void (*See)(const std::string &)) {
+  auto *O = optionOf<std::string>(Name);
+  if (!O)
     return;
-  if (Pipeline->getNumOccurrences())
-    find(Pipeline->getValue());
-  Pipeline->setCallback(find);
+  if (O->getNumOccurrences())
+    See(O->getValue());
+  O->setCallback(See);
 }
 
-/// Says at the end of the process that no pass has used the flags.
-void warnOfUnused() {
-  if (advises() && !compilationBegun())
+std::string Output; ///< the path that -o names
+
+/// Adds an error to \p Report if the flags are wrong. Where a pass asks, its
+/// compilation checks them.
+void checkFlags(Messages &Report) {
+  contained(Report, [&] {
+    const auto Points = advisedPoints(Report);
+    for (const Advised &A : Points.value_or(std::vector<Advised>()))
+      if (A.Point != mlirInlinePoint().Name)
+        if (const auto *Calls = python<MLIRCalls>(Report))
+          Calls->CheckPoint(&Report, A.Point.c_str());
+  });
+}
+
+/// Says at the end of the process that no pass has used the flags. Wrong flags
+/// are an error: the tool does not keep the output that it has just written.
+void judgeUnused() {
+  if (!advises() || compilationBegun())
+    return;
+  Messages Report;
+  checkFlags(Report);
+  const auto Wrong = llvm::find_if(Report, std::mem_fn(&Message::isError));
+  if (Wrong == Report.end()) {
     printWarning("the flags that begin with --passpilot advise nothing: the "
                  "pipeline has no pass that asks");
+    return;
+  }
+  llvm::WithColor::error() << shown(Wrong->Text) << "\n";
+  if (llvm::sys::fs::is_regular_file(Output))
+    llvm::sys::fs::remove(Output);
+  llvm::outs().flush();
+  std::fflush(nullptr);
+  std::_Exit(1); // a second call of exit() is not allowed here
 }
 
 llvm::cl::list<std::string>
@@ -98,8 +129,9 @@ extern "C" mlir::PassPluginLibraryInfo mlirGetPassPluginInfo() {
   return {
       MLIR_PLUGIN_API_VERSION, "passpilot", PASSPILOT_LLVM_VERSION_TEXT, [] {
         registerAdvisedInline();
-        watchPipeline();
-        std::atexit(warnOfUnused);
+        watch("pass-pipeline", find);
+        watch("o", [](const std::string &Path) { Output = Path; });
+        std::atexit(judgeUnused);
         if (const char *Files = std::getenv("PASSPILOT_LOAD"); Files && *Files)
           load(Files);
       }};

@@ -105,7 +105,8 @@ void MLIRUserPass::runInPython() {
   if (const auto *Calls = python<MLIRCalls>(Report))
     Calls->Run(&Report, Shared->number(),
                Op->getName().getStringRef().str().c_str(), D.Name.c_str(),
-               Options.c_str(), Text->c_str(), /*Inside=*/Op->getParentOp());
+               Options.c_str(), Text->c_str(), /*Inside=*/Op->getParentOp(),
+               getContext().allowsUnregisteredDialects());
   std::string Result;
   for (Message &M : Report)
     if (M.Kind == "result")
