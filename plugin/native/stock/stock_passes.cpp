@@ -156,9 +156,10 @@ StockPasses::registerWith(PassBuilder &PB, PassStage Stage) {
             [S, Path](Module &M, const UnitDecisions *Unit,
                       const Misfit &Wrong) {
               decideUnit(M, Unit);
-              S->Misfit = Wrong.OfAllUnits ? onceInBuild(Path, Wrong.Text,
-                                                         M.getSourceFileName())
-                                           : Wrong.Text;
+              S->DecisionsWarning =
+                  Wrong.OfAllUnits
+                      ? onceInBuild(Path, Wrong.Text, M.getSourceFileName())
+                      : Wrong.Text;
             }))
       return E;
   if (const std::string Path = profileFile(); !Path.empty()) {
@@ -231,8 +232,8 @@ void StockPasses::end(bool Good, Messages &Report) {
   for (const std::string &Point : Passes.heldBack())
     Report.push_back({"warning", "-passpilot-at=" + Point +
                                      ": never ran: " + ProfileGate::Closed});
-  if (!Misfit.empty())
-    Report.push_back({"warning", std::exchange(Misfit, "")});
+  if (!DecisionsWarning.empty())
+    Report.push_back({"warning", std::exchange(DecisionsWarning, "")});
   if (Profile && !*Profile)
     Report.push_back(
         {"warning", std::string("-passpilot-profile: ") + UnusedProfile});

@@ -48,8 +48,8 @@ private:
   std::shared_ptr<const bool> Profile; ///< whether it is taken up; may be null
   bool Used = false;                   ///< a pass in Python was found
   bool Sought = false;                 ///< Python keeps something at address()
-  std::string Misfit;                  ///< what is wrong with the decision file
-  llvm::StringSet<> Refused;           ///< elements whose error was reported
+  std::string DecisionsWarning; ///< what does not fit in the decision file
+  llvm::StringSet<> Refused;    ///< elements whose error was reported
 
   void find(llvm::StringRef Element);
   /// The pairs whose points are asked at this stage.
