@@ -62,7 +62,7 @@ class UnitDecisions:
     notes: Sequence[str] = ()
     """Comments for people, such as the sizes before and after."""
     level: str = ""
-    """The optimization level of the search, such as ``Oz``; empty if nobody knows. Readers of files leave it."""
+    """The level of the search, such as ``Oz``; empty if nobody knows. `read_decisions` skips it."""
 
 
 def write_decisions(path: str, units: Sequence[UnitDecisions], notes: Sequence[str] = ()) -> None:

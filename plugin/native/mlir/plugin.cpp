@@ -103,7 +103,7 @@ void judgeUnused() {
   }
   llvm::WithColor::error() << shown(Wrong->Text) << "\n";
   if (llvm::sys::fs::is_regular_file(Output))
-    llvm::sys::fs::remove(Output);
+    (void)llvm::sys::fs::remove(Output);
   llvm::outs().flush();
   std::fflush(nullptr);
   std::_Exit(1); // a second call of exit() is not allowed here

@@ -123,7 +123,7 @@ std::optional<Mistake> readDecision(std::string_view Line, UnitDecisions &U) {
     U.Options.emplace_back(Rest);
   } else if (Kind == "level") {
     Good = W.size() == 2 && Rest.size() == 2 && Rest[0] == 'O' &&
-           std::string_view("0123sz").find(Rest[1]) != Rest.npos;
+           std::string_view("0123sz").find(Rest[1]) != std::string_view::npos;
     U.Level = Rest;
   } else if (Kind == "inline") {
     Good = readInline(W, U);

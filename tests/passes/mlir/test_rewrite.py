@@ -85,9 +85,7 @@ def test_in_a_pass_it_fails_the_pass() -> None:
         raise ValueError("no luck")
 
     define(lambda operation: mlir.rewrite_greedily(operation, {"arith.muli": fail}))
-    with pytest.raises(
-        PassError, match=r"^pass test-pass: ValueError: no luck \(.*py:\d+"
-    ):
+    with pytest.raises(PassError, match=r"^pass test-pass: ValueError: no luck \(.*py:\d+"):
         mlir.run_pipeline(parsed(TEXT), "builtin.module(test-pass)")
 
 

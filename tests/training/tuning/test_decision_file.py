@@ -71,7 +71,11 @@ def test_the_second_question_about_a_call(unit: str, left: int, tmp_path: Path) 
     """LLVM inlines both calls; a unit is found by the end of its path."""
     path = written(tmp_path, f"unit {unit}", "inline 2 no two leaf")
     module = passpilot.Module(CALLS.encode())
-    with nullcontext() if left else pytest.warns(PasspilotWarning, match="expected decisions for src/calls.c, got those for "):
+    with (
+        nullcontext()
+        if left
+        else pytest.warns(PasspilotWarning, match="expected decisions for src/calls.c, got those for ")
+    ):
         passpilot.optimize(module, "default<O2>", decisions=path)
     assert calls_left(str(module)) == left
 
@@ -81,7 +85,9 @@ def test_two_units_that_fit_equally_are_none(tmp_path: Path) -> None:
         tmp_path, "unit a/calls.c", "inline 1 no two leaf", "unit b/calls.c", "inline 1 no two leaf"
     )
     module = passpilot.Module(CALLS.replace("src/", "").encode())
-    with pytest.warns(PasspilotWarning, match=r"expected decisions for calls\.c, got those for a/calls\.c, b/calls\.c"):
+    with pytest.warns(
+        PasspilotWarning, match=r"expected decisions for calls\.c, got those for a/calls\.c, b/calls\.c"
+    ):
         passpilot.optimize(module, "default<O2>", decisions=path)
     assert calls_left(str(module)) == 0
 

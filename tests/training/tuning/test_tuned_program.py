@@ -106,7 +106,8 @@ def test_a_module_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("levels", "got"), [(("-Oz", "-Os", "-Oz"), "-Os, -Oz"), (("-O0", "-O0", "-O0"), "no -O, or -O0"), ((), "")]
+    ("levels", "got"),
+    [(("-Oz", "-Os", "-Oz"), "-Os, -Oz"), (("-O0", "-O0", "-O0"), "no -O, or -O0"), ((), "")],
 )
 def test_link_time_optimization_has_one_level(levels: tuple[str, ...], got: str, tmp_path: Path) -> None:
     program = PROGRAM if levels else replace(PROGRAM, objects=(), libraries=())

@@ -81,6 +81,37 @@ def test_a_point_of_a_pass_in_python(source: Path) -> None:
     assert (again.code, again.err, again.out) == (0, "", done.out)
 
 
+def test_a_misspelt_point_is_refused(source: Path) -> None:
+    """Also where no pass asks; the tool keeps no output then."""
+    flags = ("--passpilot-advise=mrak=const:1", "-o", "out.mlir")
+    for pipeline in ("func.func(mark)", "func.func(cse)"):
+        done = asked(source, pipeline, *flags)
+        assert done.code == 1, done.err
+        assert "got 'mrak'; --passpilot-load=FILE.py adds others; did you mean 'mark'?" in done.err
+        assert not source.with_name("out.mlir").exists()
+
+
+def test_a_misspelt_operation_is_refused(source: Path) -> None:
+    """As hosted; an operation of a dialect that MLIR does not know is none."""
+    source.with_name("adding.py").write_text(
+        "from dataclasses import dataclass\n\nfrom passpilot import mlir\n\n\n"
+        '@mlir.pass_("adding", anchor="func.func")\n@dataclass(frozen=True)\nclass Adding:\n'
+        "    def run(self, function):\n"
+        '        mlir.rewrite_greedily(function, {"arith.adi": lambda op, rewriter: None})\n'
+    )
+    source.write_text(
+        "func.func @f(%x: i32) -> i32 {\n  %y = arith.addi %x, %x : i32\n  return %y : i32\n}\n"
+    )
+    told = "rewrite_greedily: expected names of operations, got 'arith.adi'; did you mean 'arith.addi'?"
+    unknown = ("--allow-unregistered-dialect",)
+    for flags in ((), unknown):
+        done = stock("func.func(adding)", source, "--passpilot-load=adding.py", *flags, cwd=source.parent)
+        assert (done.code, told in done.err) == (1, True), done.err
+        pipeline = "--pass-pipeline=builtin.module(func.func(adding))"
+        hosted = passpilot("mlir-opt", source, "--load=adding.py", pipeline, *flags, cwd=source.parent)
+        assert (hosted.code, told in hosted.err) == (1, True), hosted.err
+
+
 def test_two_points_and_two_logs(source: Path) -> None:
     logs = ("--passpilot-log=mark=m.log", "--passpilot-log=mlir-inline=i.log")
     runners = ("--passpilot-advise=mark=random:1", "--passpilot-inline=const:1")
@@ -150,7 +181,7 @@ def test_no_log_of_a_compilation_that_fails_later(source: Path) -> None:
     ("flags", "told"),
     [
         (["--passpilot-advise=mark"], "--passpilot-advise: expected POINT=RUNNER, got 'mark'"),
-        (["--passpilot-advise=nosuch=const:1"], "expected one of"),
+        (["--passpilot-advise=nosuch=const:1"], "expected POINT=RUNNER with POINT among"),
         (
             ["--passpilot-advise=inline=const:1"],
             "expected a point of MLIR's passes, got inline, which is LLVM's",

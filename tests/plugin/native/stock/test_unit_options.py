@@ -56,7 +56,8 @@ def link(folder: Path, decisions: str, *flags: str, env: Mapping[str, str] | Non
     """Link with these decisions; the machine code is in code.o and so on."""
     for old in [*folder.glob("code.o*"), *folder.glob("out.so")]:
         old.unlink()
-    (folder / "decisions").write_text(HEAD + decisions)
+    others = [f"unit {unit}.c\n" for unit in DENSITIES if decisions and f"unit {unit}.c\n" not in decisions]
+    (folder / "decisions").write_text(HEAD + decisions + "".join(others))
     units = [f"{unit}.o" for unit in DENSITIES]
     load = f"--load-pass-plugin={llvm_plugin()}"
     words = (load, "-shared", *units, "--lto-obj-path=code.o", "-o", "out.so", *flags)
