@@ -88,8 +88,8 @@ def test_a_tuned_build_is_smaller_and_does_the_same(tmp_path: Path) -> None:
         "static int half(int x) { return x / 2; }\nint f(int x) { return half(x); }\n"
     )
     done = passpilot("cc", "-Oz", "-c", "mine.c", "--decisions=out/demo.decisions", cwd=folder)
-    unknown = "expected decisions for mine.c, got those for main.cpp, other.cpp; the file is of another program"
-    assert f"warning: decisions out/demo.decisions: {unknown}" in done.err
+    lack = "expected decisions for mine.c, got those for main.cpp, other.cpp; the file is of another program"
+    assert f"warning: decisions out/demo.decisions: {lack}" in done.err
     error = refused("cc", "--decisions=out", "-c", "mine.c", cwd=folder)
     assert "got 'out', which is a folder; did you mean 'out/demo.decisions'?" in error
 
