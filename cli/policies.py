@@ -11,8 +11,9 @@ from typing import Final, NamedTuple
 
 from passpilot.cli.outputs import prepare, quiet_pipe
 from passpilot.cli.parser import Parser, argument, flag, record
+from passpilot.plugin import _core
 from passpilot.plugin.errors import Error
-from passpilot.plugin.failures import for_terminal
+from passpilot.plugin.failures import did_you_mean, for_terminal
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.policy.bundle import PolicyBundle, find_bundle, installed_bundles
 
@@ -88,8 +89,17 @@ def lines_of(bundle: PolicyBundle) -> Iterator[str]:
     models = f"{size / 1024:.0f} KiB of models"
     yield f"  decides {', '.join(bundle.points) or 'nothing'}; {count} recipe{'s' * (count != 1)}; {models}"
     yield f"  license: {bundle.license}"
+    yield from _others_of(bundle)
     if summary := _summary(bundle.card):
         yield f"  {summary}"
+
+
+def _others_of(bundle: PolicyBundle) -> Iterator[str]:
+    """The passes of pipelines that are none of LLVM's."""
+    names = [name for recipe in bundle.recipes for name in _core.other_passes(recipe.pipeline)]
+    known = re.findall(r"^  ([\w-]+)", _core.pass_names(), re.MULTILINE) if names else []
+    for name in dict.fromkeys(names):
+        yield f"  needs a pass of a --load file: {name}{did_you_mean(name, known)}"
 
 
 def _summary(card: str) -> str:

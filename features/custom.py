@@ -118,7 +118,8 @@ def feature(spec: str, *, point: str = "inline", name: str | None = None) -> Cal
             or the decision point already offers a tensor of this name.
     """
     if not isinstance(spec, str):  # `@feature` without parentheses would register nothing
-        raise FeatureError(f'feature: expected a spec text, got {spec!r}; write @feature("int64[1]")')
+        who = f"feature at {definition_origin()}"
+        raise FeatureError(f'{who}: expected a spec text, got {spec!r}; write @feature("int64[1]")')
 
     def register(function: Function) -> Function:
         _register(function, spec, point, name, definition_origin())

@@ -14,13 +14,22 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.passes.python.element import Pass, make_pass, raise_again, refusal
 from passpilot.passes.python.names import is_llvm_name, llvm_names
+from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, PassError, PipelineError
 
 if TYPE_CHECKING:
     from passpilot.passes.python.registry import PassDefinition
-    from passpilot.plugin import _core
 
 _ELEMENT: Final = re.compile(r"[^,()]+")
+_INVALID: Final = re.compile(r"invalid pipeline '(.*)'$", re.DOTALL)
+_HEADS: Final = {
+    "Module": "module",
+    "CGSCC": "cgscc",
+    "Function": "function",
+    "LoopNest": "loop",
+    "Loop": "loop",
+}
+"""The levels of pipelines by the heads of LLVM's list of passes."""
 _UNKNOWN: Final = re.compile(r"unknown (?:\w+ )+'([^'<{]+)[^']*'")
 
 
@@ -98,10 +107,18 @@ def raise_failure(passes: _core.Passes) -> None:
 
 
 def with_suggestion(error: InputError) -> InputError:
-    """The error, with the name that an unknown pass probably means."""
+    """The error, with what an unknown pass probably means, its level, or the wrong parenthesis."""
     text = str(error)
-    if type(error) is not InputError or not (unknown := _UNKNOWN.search(text)):
+    if type(error) is not InputError:
         return error
+    if invalid := _INVALID.search(text):
+        return InputError(f"{text}{_parenthesis(invalid[1])}")
+    if not (unknown := _UNKNOWN.search(text)):
+        return error
+    if level := _levels().get(unknown[1]):
+        return InputError(
+            f"{text}; {unknown[1]} is a {level} pass: write it in {level}(...), not in another level"
+        )
     from passpilot.passes.python.registry import LLVM
     from passpilot.plugin.failures import did_you_mean
 
@@ -109,6 +126,30 @@ def with_suggestion(error: InputError) -> InputError:
     hint = "" if unknown[1] in known else did_you_mean(unknown[1], known)
     own = all(definition.kind.__module__.startswith("passpilot.") for definition in LLVM.known())
     return InputError(f"{text}{'; --load=FILE.py adds passes in Python' * own}{hint}")
+
+
+def _levels() -> dict[str, str]:
+    """The levels of LLVM's passes, as pipelines spell them."""
+    found, level = {}, ""
+    for line in _core.pass_names().splitlines():
+        if line.startswith("  "):
+            found[line.strip().partition("<")[0]] = level
+        else:
+            level = _HEADS.get(line.partition(" passes")[0], "")
+    return found
+
+
+def _parenthesis(text: str) -> str:
+    """Where a pipeline's parentheses are wrong."""
+    opened: list[int] = []
+    for column, letter in enumerate(text, 1):
+        if letter == "(":
+            opened.append(column)
+        elif letter == ")" and not opened:
+            return f"; the ')' at column {column} closes none"
+        elif letter == ")":
+            opened.pop()
+    return f"; the '(' at column {opened[-1]} is not closed" if opened else ""
 
 
 def listing() -> str:

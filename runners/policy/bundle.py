@@ -155,9 +155,8 @@ def find_bundle(spec: str) -> PolicyBundle:
     head = spec.partition("?")[0]
     if not head.startswith("@"):
         if not os.path.exists(head) and head in installed_names():
-            raise InputError(
-                f"policy {head}: expected a folder, got the name of one; did you mean '@{head}'?"
-            )
+            got = "the name of an installed policy"
+            raise InputError(f"policy {head}: expected a folder, got {got}; did you mean '@{head}'?")
         return read_bundle(os.path.realpath(head), head)
     places = list(_places(head[1:]))
     if not places:
@@ -237,13 +236,13 @@ def read_bundle(folder: str, spec: str) -> PolicyBundle:
     name = reader.text(table, "name")
     if not _NAME.fullmatch(name) or (name != spec.removeprefix("@") and spec.startswith("@")):
         expected = f"the name {spec[1:]}" if spec.startswith("@") else "a name of a-z, 0-9 and '-'"
-        raise reader.wrong(f"{expected} in {FILE}", repr(name))
+        raise reader.wrong(f"{expected} in {FILE}", repr(name), name)
     llvm = table["llvm"]
     if type(llvm) is not int:
-        raise reader.wrong("LLVM's major version, such as llvm = 22", repr(llvm))
+        raise reader.wrong("LLVM's major version, such as llvm = 22", repr(llvm), "llvm")
     level = reader.text(table, "level")
     if level not in LEVELS[1:]:
-        raise reader.wrong(f"a level among {', '.join(LEVELS[1:])} in {FILE}", repr(level))
+        raise reader.wrong(f"a level among {', '.join(LEVELS[1:])} in {FILE}", repr(level), level)
     shared = reader.points(table.get("points", {}))
     return PolicyBundle(
         spec,
@@ -275,17 +274,22 @@ class _BundleReader:
         self._who = who
         self._text = ""
 
-    def wrong(self, expected: str, got: str) -> InputError:
+    def wrong(self, expected: str, got: str, text: str = "", after: str = "") -> InputError:
+        """The error about a value, with the line of its `text` in the file, below the text `after`."""
         hint = "" if got.endswith("?") else "; docs/own-policy.md describes the file"
-        return InputError(f"{self._who}: expected {expected}, got {got:.200}{hint}")
+        line = self._line_of(text, after) if text else 0
+        who = f"{self._who}: {FILE}:{line}" if line else self._who
+        return InputError(f"{who}: expected {expected}, got {got:.200}{hint}")
 
     def _refused(self, expected: str, got: str) -> InputError:
-        """The error about a name in a recipe, with its line unless TOML spells it in another way."""
-        name = re.compile(rf"(?<![\w-]){re.escape(got)}(?![\w-])")
-        first = self._text.find("recipes")
-        found = name.search(self._text, first)
-        where = f"{FILE}:{self._text.count(chr(10), 0, found.start()) + 1}" if found else FILE
-        return self.wrong(f"{expected}, in {where}", repr(got))
+        """The error about a name in a recipe."""
+        return self.wrong(expected, repr(got), got, "recipes")
+
+    def _line_of(self, text: str, after: str) -> int:
+        """The line of a text; 0 if TOML spells it in another way."""
+        name = re.compile(rf"(?<![\w-]){re.escape(text)}(?![\w-])")
+        found = name.search(self._text, max(0, self._text.find(after)))
+        return self._text.count("\n", 0, found.start()) + 1 if found else 0
 
     def table(self) -> Table:
         path = os.path.join(self._folder, FILE)
@@ -316,6 +320,7 @@ class _BundleReader:
             raise self.wrong(
                 f"keys among {', '.join(known)} in {where}",
                 f"{unknown[0]!r}{did_you_mean(str(unknown[0]), known)}",
+                str(unknown[0]),
             )
         return table
 
@@ -323,22 +328,22 @@ class _BundleReader:
         """The text of a key; empty without the key."""
         value = table.get(key, "")
         if not isinstance(value, str) or not value.isprintable():
-            raise self.wrong(f"a text of one line as {key}", repr(value))
+            raise self.wrong(f"a text of one line as {key}", repr(value), key)
         return value
 
     def file(self, name: str) -> str:
         path = os.path.join(self._folder, name)
         if not name or os.path.isabs(name) or ".." in name.split("/"):
-            raise self.wrong("the name of a file in the folder", repr(name))
+            raise self.wrong("the name of a file in the folder", repr(name), name)
         if not os.path.isfile(path):
-            raise self.wrong(f"the file {name} in the folder, which {FILE} names", "none")
+            raise self.wrong(f"the file {name} in the folder, which {FILE} names", "none", name)
         return path
 
     def targets(self, value: object) -> tuple[str, ...]:
         if value == "any":
             return ()
         if not isinstance(value, list) or not value or not all(_is_word(word) for word in value):
-            raise self.wrong('targets = "any", or a list such as ["x86_64"]', repr(value))
+            raise self.wrong('targets = "any", or a list such as ["x86_64"]', repr(value), "targets")
         return tuple(value)
 
     def points(self, value: object) -> dict[str, PointPolicy]:
@@ -353,9 +358,11 @@ class _BundleReader:
             raise self.wrong(f"a model or a runner in [points.{point}]", repr(dict(row)))
         known = [*HOOKED, *PASS_POINTS]
         if point not in known and (hint := did_you_mean(point, known, 0.8)):
-            raise self.wrong(f"a decision point in [points.{point}]", f"{point!r}{hint}")
+            raise self.wrong(f"a decision point in [points.{point}]", f"{point!r}{hint}", point)
         if texts["runner"] and not _RUNNER.fullmatch(texts["runner"]):
-            raise self.wrong(f"runner = default or const:N in [points.{point}]", repr(texts["runner"]))
+            raise self.wrong(
+                f"runner = default or const:N in [points.{point}]", repr(texts["runner"]), texts["runner"]
+            )
         if texts["model"]:
             texts["model"] = self.file(texts["model"])
             if os.path.getsize(texts["model"]) > LARGEST:
@@ -371,9 +378,9 @@ class _BundleReader:
         row = self._check_keys(value, _RECIPE_KEYS, "[[recipes]]")
         pipeline, aim, targets = self.text(row, "pipeline"), self.text(row, "aim"), row.get("targets", {})
         if _LEVEL.search(pipeline):
-            raise self.wrong("passes to run behind the level's own as pipeline", repr(pipeline))
+            raise self.wrong("passes to run behind the level's own as pipeline", repr(pipeline), pipeline)
         if aim and not _NAME.fullmatch(aim):
-            raise self.wrong('an aim such as "file"', repr(aim))
+            raise self.wrong('an aim such as "file"', repr(aim), aim)
         if not isinstance(targets, dict) or not all(map(_is_word, targets)):
             raise self.wrong("tables such as targets = { x86_64 = [...] }", repr(targets))
         # Other names than LLVM's are of passes in Python, which may be loaded later; compilers check them.

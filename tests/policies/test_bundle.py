@@ -102,7 +102,7 @@ def test_a_policy_is_called_as_the_user_calls_it(tmp_path: Path) -> None:
     assert read(tmp_path, HEAD).who == f"policy x at {tmp_path}"
     assert read(tmp_path, HEAD, "@x").who == f"policy @x at {tmp_path}"
     text = refusal(tmp_path, HEAD.replace('"x"', '"y"'), "@x")
-    assert text.startswith(f"policy @x at {tmp_path}: expected the name x in policy.toml, got 'y'; ")
+    assert text.startswith(f"policy @x at {tmp_path}: policy.toml:1: expected the name x in policy.toml, got")
     assert read(tmp_path, HEAD.replace('"x"', '"y"')).name == "y"
     assert refusal(tmp_path, "").startswith(f"policy {tmp_path}: expected the keys ")
 

@@ -13,7 +13,7 @@ import pytest
 from passpilot.plugin.errors import Error
 from passpilot.runners.policy.bundle import FILE, read_bundle
 from passpilot.runners.policy.prepare import prepare_policy
-from tests.command import refused
+from tests.command import passpilot, refused
 from tests.policies.test_doors import OZ, tool
 
 Change = Callable[[str], str]
@@ -120,6 +120,28 @@ def test_wrong_values(text: str, said: str, tmp_path: Path) -> None:
         read_bundle(str(tmp_path), str(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (HEAD.replace("Oz", "O9"), 4),
+        (f'{HEAD}[points.inline]\nrunner = "python:x"', 7),
+        (f'{HEAD}[[recipes]]\npipeline = "default<Oz>"', 7),
+        (f'{HEAD}[[recipes]]\naim = "A b"', 7),
+        (f"{HEAD}colour = 1", 6),
+    ],
+)
+def test_wrong_values_have_a_line(text: str, line: int, tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(text)
+    with pytest.raises(Error, match=f": {FILE}:{line}: expected "):
+        read_bundle(str(tmp_path), str(tmp_path))
+
+
+def test_a_pass_that_nobody_has_is_shown(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(f'{HEAD}[[recipes]]\npipeline = "function(gvnn,sroa)"')
+    done = passpilot("policies", tmp_path, cwd=tmp_path)
+    assert "needs a pass of a --load file: gvnn; did you mean 'gvn'?" in done.out.decode()
+
+
 def test_unknown_names_and_keys(tiny: Path, here: Path) -> None:
     compile_ = (OZ, "calls.bc", "-o", "out.bc")
     text = refused("opt", *compile_, "--policy=@tiny2", cwd=here)
@@ -135,7 +157,10 @@ def test_unknown_names_and_keys(tiny: Path, here: Path) -> None:
     assert "expected a policy for the decision point evict, got one for inline" in text
     for command in (("cc", "-Oz", "-c", "calls.c"), ("opt", *compile_)):
         text = refused(*command, "--policy=tiny", cwd=here)
-        assert "policy tiny: expected a folder, got the name of one; did you mean '@tiny'?" in text
+        assert (
+            "policy tiny: expected a folder, got the name of an installed policy; did you mean '@tiny'?"
+            in text
+        )
         text = refused(*command, "--policy=none", cwd=here)
         assert "expected a folder with policy.toml, got No such file or directory" in text
     for value in ("@", "@tiny?x=1", "@tiny?tries=0", "@tiny?tries=2&recipe=1"):
@@ -161,7 +186,7 @@ def test_stock_tools_refuse_the_same(tiny: Path, here: Path) -> None:
 def test_a_wrong_pipeline_or_option(changed: Callable[[Change], Path], here: Path) -> None:
     folder = changed(lambda text: text.replace("gvn,", "gvnn,").replace("enable-machine-outliner", "no-such"))
     done = tool("opt", OZ, "calls.bc", "-o", "out.bc", cwd=here, PASSPILOT_POLICY=str(folder))
-    assert "may set, in policy.toml:" in done.err
+    assert ": policy.toml:17: expected an option " in done.err
     assert "got 'no-such=always'" in done.err
     text = (folder / FILE).read_text().replace("no-such", "enable-machine-outliner")
     (folder / FILE).write_text(text)

@@ -96,7 +96,7 @@ def test_policies_refuse_the_same(line: str, tmp_path: Path) -> None:
         told = refused_by(door, *flags, "calls.ll", "--policy=mine", "-o", "out", cwd=tmp_path)
         assert f"got '{name}'" in told or "options such as" in told or "level's own" in told
         if name not in ("users-own", "default") and "options such as" not in told:
-            assert f"{expected(line)}, in policy.toml:7, got '{name}'" in told
+            assert f"policy.toml:7: expected {expected(line)}, got '{name}'" in told
     assert [file for file in files_in(tmp_path) if "cache" not in file] == before
 
 
@@ -120,7 +120,7 @@ def test_all_doors_refuse_values_that_llvm_does_not_take(option: str, tmp_path: 
     values = f"expected {option.partition('=')[0]}={VALUES[option]}"
     wrong = {
         f"--decisions={path}": f'decisions {path}:3: {values}, got "{option}"; make',
-        "--policy=mine": f"{values}, in policy.toml:7, got '{option}'",
+        "--policy=mine": f"policy.toml:7: {values}, got '{option}'",
     }
     before = files_in(tmp_path)
     for flag, told in wrong.items():
