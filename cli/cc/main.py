@@ -179,5 +179,7 @@ def _names_compiler(argument: str) -> bool:
 def _checked(name: str, named: str, ours: str) -> str:
     path = named if "/" in named else find_program(named)
     if os.path.realpath(path) != os.path.realpath(ours):
-        raise InputError(f"{name}: expected clang-{MAJOR}, which is {os.path.realpath(ours)}, got {named}")
+        expected = f"clang-{MAJOR}, which is {os.path.realpath(ours)}"
+        hint = f"only its optimizer asks: use it, or `passpilot {name}` without a compiler's name"
+        raise InputError(f"{name}: expected {expected}, got {named}; {hint}")
     return path
