@@ -118,8 +118,9 @@ def feature(spec: str, *, point: str = "inline", name: str | None = None) -> Cal
             or the decision point already offers a tensor of this name.
     """
     if not isinstance(spec, str):  # `@feature` without parentheses would register nothing
-        who = f"feature at {definition_origin()}"
-        raise FeatureError(f'{who}: expected a spec text, got {spec!r}; write @feature("int64[1]")')
+        raise FeatureError(
+            f'feature at {definition_origin()}: expected a spec text, got {spec!r}; write @feature("int64[1]")'
+        )
 
     def register(function: Function) -> Function:
         _register(function, spec, point, name, definition_origin())

@@ -3,7 +3,7 @@
 
 The build is the outermost tool such as make or ninja that has started us. Without one, it is the outermost
 process: a script, or a tool that is not known here. We look no further than our session, and the shell that
-has made a job of the command. plugin/native/launcher/build_process.cpp finds the same process.
+has made a job of the command. plugin/native/runtime/build_process.cpp finds the same process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "clang_command.h"
 
-#include "build_process.h"
+#include "../runtime/build_process.h"
 #include "launcher_tables.h"
 
 #include <sys/stat.h>

@@ -2,11 +2,11 @@
 
 #include "stock_passes.h"
 
-#include "../launcher/build_process.h"
 #include "../llvm/compat.h"
 #include "../llvm/decisions.h"
 #include "../llvm/points.h"
 #include "../llvm/program_profile.h"
+#include "../runtime/build_process.h"
 #include "../runtime/text.h"
 #include "flags.h"
 #include "host.h"
