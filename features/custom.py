@@ -119,7 +119,7 @@ def feature(spec: str, *, point: str = "inline", name: str | None = None) -> Cal
     """
     if not isinstance(spec, str):  # `@feature` without parentheses would register nothing
         raise FeatureError(
-            f'feature at {definition_origin()}: expected a spec text, got {spec!r}; write @feature("int64[1]")'
+            f'feature at {definition_origin()}: expected a text, got {spec!r}; write @feature("int64[1]")'
         )
 
     def register(function: Function) -> Function:
