@@ -101,7 +101,9 @@ def _parsed(argv: Sequence[str] | None) -> ServeOptions:
 
 
 def _notice(text: str) -> None:
-    print(f"passpilot serve: {for_terminal(text)}", file=sys.stderr, flush=True)
+    """One write a line: sessions end in threads of their own, and print writes the line's end by itself."""
+    sys.stderr.write(f"passpilot serve: {for_terminal(text)}\n")
+    sys.stderr.flush()
 
 
 def _tell_ready(options: ServeOptions, address: str) -> None:
