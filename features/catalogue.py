@@ -202,6 +202,7 @@ HOOKED: Final[Mapping[str, HookedPoint]] = {
 PASS_POINTS: Final[Mapping[str, str]] = {
     "advised-distribute": "llvm.distribute:TABLE",
     "advised-function-pipeline": "llvm.phases:FUNCTION_TABLE",
+    "advised-hotness": "llvm.hotness:TABLE",
     "advised-outline": "llvm.outline:TABLE",
     "advised-outliner": "llvm.outline:MODULE_TABLE",
     "advised-pipeline": "llvm.phases:MODULE_TABLE",

@@ -60,6 +60,7 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
     from passpilot.passes.optimize import optimize as optimize
     from passpilot.passes.python import api as llvm
     from passpilot.passes.shipped.distribute import DISTRIBUTE as DISTRIBUTE
+    from passpilot.passes.shipped.hotness import HOTNESS as HOTNESS
     from passpilot.passes.shipped.outline import OUTLINE as OUTLINE
     from passpilot.passes.shipped.outline import OUTLINER as OUTLINER
     from passpilot.passes.shipped.phases import Phases as Phases
@@ -113,6 +114,7 @@ _HOMES: Final = {
     "EvictAdvisor": "passes.llvm_advisors",
     "Feature": "features.point",
     "Flag": "features.domain",
+    "HOTNESS": "passes.shipped.hotness",
     "InlineAdvisor": "passes.llvm_advisors",
     "MLIR_FUSE": "passes.mlir.fuse",
     "MLIR_INLINE": "passes.mlir.inline",

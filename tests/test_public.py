@@ -50,6 +50,7 @@ CLASSES: Final = [
 CONSTANTS: Final = [
     "DISTRIBUTE",
     "DO_NOT_EVICT",
+    "HOTNESS",
     "MLIR_FUSE",
     "MLIR_INLINE",
     "MLIR_INTERCHANGE",

@@ -102,10 +102,10 @@ DISTRIBUTED: Final = "advised-distribute,loop-distribute,advised-vectorize"
 EARLY: Final = ("advised-distribute", "advised-vectorize")
 EVERY: Final = Trial(
     (
-        ("pipeline-early-simplification", "advised-size"),
+        ("pipeline-early-simplification", "advised-size,function(advised-hotness)"),
         (VECTORIZER, f"advised-unroll,{DISTRIBUTED},advised-slp"),
     ),
-    ("advised-size", "advised-unroll", *EARLY, "advised-slp", "advised-pipeline"),
+    ("advised-size", "advised-hotness", "advised-unroll", *EARLY, "advised-slp", "advised-pipeline"),
     ("advised-outline", SCHEDULE),
     "default<O2>,advised-pipeline{budget=4}",
     inline=True,

@@ -155,6 +155,7 @@ LLVM: Final = PassRegistry(
     {
         "advised-distribute": "passpilot.passes.shipped.distribute:AdvisedDistribute",
         "advised-function-pipeline": "passpilot.passes.shipped.pipeline:AdvisedFunctionPipeline",
+        "advised-hotness": "passpilot.passes.shipped.hotness:AdvisedHotness",
         "advised-outline": "passpilot.passes.shipped.outline:AdvisedOutline",
         "advised-outliner": "passpilot.passes.shipped.outline:AdvisedOutliner",
         "advised-pipeline": "passpilot.passes.shipped.pipeline:AdvisedPipeline",

@@ -18,11 +18,11 @@ from passpilot.features.llvm.outline import (
     MODULE_TABLE,
     RUNS,
     TABLE,
+    Repeats,
     observe,
     observe_module,
     outlines_by_default,
 )
-from passpilot.features.llvm.repeats import Repeats
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.python.api import module_pass
 from passpilot.plugin.errors import UsageError

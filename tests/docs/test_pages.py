@@ -63,7 +63,7 @@ AFTER: Final = {
         "report.md": 0,
         "runners.md": 0,
         "llc.md": 0,
-        "advised-passes.md": 0,
+        "advised-passes.md": 1,
         "phase-ordering.md": 0,
         "passes.md": 0,
         "policies.md": 0,

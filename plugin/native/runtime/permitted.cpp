@@ -173,6 +173,7 @@ constexpr std::string_view Passes[] = {
     // Ours.
     "advised-distribute",
     "advised-function-pipeline",
+    "advised-hotness",
     "advised-outline",
     "advised-outliner",
     "advised-pipeline",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from passpilot.features.llvm import outline, size, slp
-from passpilot.features.llvm.repeats import SHORTEST, Repeats
+from passpilot.features.llvm.outline import SHORTEST, Repeats
 from passpilot.plugin.module import Module
 
 CALLS: Final = """

@@ -11,8 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passpilot import emit, optimize
-from passpilot.features.llvm.outline import FEATURES, MODULE_FEATURES, RUNS
-from passpilot.features.llvm.repeats import SHORTEST, Repeats, _longest_repeats
+from passpilot.features.llvm.outline import (
+    FEATURES,
+    MODULE_FEATURES,
+    RUNS,
+    SHORTEST,
+    Repeats,
+    _longest_repeats,
+)
 from passpilot.passes.shipped.outline import OUTLINE, OUTLINER
 from passpilot.plugin.errors import InputError, PassError, PolicyError, UsageError
 from passpilot.plugin.module import Module
