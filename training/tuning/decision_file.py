@@ -25,7 +25,7 @@ _ODD: Final = re.compile(r"[\x00-\x20%\x7f-\xff]")
 
 
 def word_kind(word: str) -> str:
-    """What a word about a function decides: ``size``, ``unroll`` or ``nooutline``."""
+    """What a word about a function decides: ``size``, ``unroll``, ``vectorize`` or ``nooutline``."""
     return "size" if word in SIZES else word.partition("=")[0]
 
 
@@ -54,7 +54,7 @@ class UnitDecisions:
     """LLVM's, for code generation: NAME or NAME=VALUE, such as ``enable-machine-outliner=always``."""
     functions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """What is decided about a function, or about ``*``, all others: ``minsize``, ``optsize`` or ``speed``;
-    ``unroll=N`` for its innermost loops; ``nooutline``."""
+    ``unroll=N`` and ``vectorize=N`` for its innermost loops; ``nooutline``."""
     gains: dict[CallKey, int] = field(default_factory=dict)
     """By how many bytes a decision makes the program smaller."""
     searched: frozenset[str] = frozenset()

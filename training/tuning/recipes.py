@@ -64,6 +64,14 @@ EVICTION: Final = (
 )
 """Options of LLVM's greedy allocator: the order of live ranges, and what is evicted for what."""
 
+SCHEDULE: Final = (
+    ("enable-misched=false",),
+    ("pre-RA-sched=list-ilp",),
+    ("pre-RA-sched=list-hybrid",),
+    ("pre-RA-sched=list-burr",),
+)
+"""Options of the schedulers before register allocation: without the machine scheduler, or another order."""
+
 BROUGHT: Final = {
     "known": "what an earlier search has found",
     "policy": "the recipe of @oz",
@@ -74,6 +82,8 @@ BROUGHT: Final = {
     "size": "size levels of functions",
     "unroll": "unrolling",
     "eviction": "register allocation",
+    "vectorize": "vectorization",
+    "schedule": "order of instructions",
 }
 """What a search can change, for people."""
 
@@ -84,6 +94,9 @@ SPEED_SIZE_LEVELS: Final = ("optsize", "minsize")
 
 UNROLLING: Final = ("unroll=1", "unroll=2")
 SPEED_UNROLLING: Final = ("unroll=1", "unroll=2", "unroll=4", "unroll=8")
+
+VECTORIZING: Final = ("vectorize=1",)
+SPEED_VECTORIZING: Final = ("vectorize=1", "vectorize=4", "vectorize=8")
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,11 @@ from passpilot.training.tuning.recipes import (
     OPTIONS,
     PLACED,
     POLICIES,
+    SCHEDULE,
     SIZE_LEVELS,
     TAILS,
     UNROLLING,
+    VECTORIZING,
 )
 from passpilot.training.tuning.study import Outcome, Study
 
@@ -45,8 +47,9 @@ if TYPE_CHECKING:
 LEVERS: Final = ("inline", "pipeline", "options")
 """What is searched."""
 
-MORE_LEVERS: Final = ("size", "unroll", "eviction")
-"""What can be searched, too: the size level and unrolling of functions, and options of the allocator."""
+MORE_LEVERS: Final = ("size", "unroll", "vectorize", "eviction", "schedule")
+"""What can be searched, too: the size level and the loops of functions, options of the allocator and of
+schedulers."""
 
 FIRST: Final = 2
 """So many pipelines are tried before the others, those that suit most units."""
@@ -98,7 +101,9 @@ class Search(Study):
             ("options", partial(self._options, OPTIONS[:1])),
             ("size", partial(self._functions, SIZE_LEVELS)),
             ("unroll", partial(self._functions, UNROLLING)),
+            ("vectorize", partial(self._functions, VECTORIZING)),
             ("eviction", partial(self._more_options, EVICTION)),
+            ("schedule", partial(self._more_options, SCHEDULE)),
             ("inline", self._round),
             ("options", partial(self._options, OPTIONS[1:])),
             ("pipeline", partial(self._tails, TAILS[FIRST:])),

@@ -34,10 +34,12 @@ from passpilot.training.timing.program_runs import ProgramRuns
 from passpilot.training.timing.run_counts import RunCounts
 from passpilot.training.tuning.recipes import (
     EVICTION,
+    SCHEDULE,
     SPEED_POLICIES,
     SPEED_SIZE_LEVELS,
     SPEED_TAILS,
     SPEED_UNROLLING,
+    SPEED_VECTORIZING,
 )
 from passpilot.training.tuning.search import LEVERS, Known
 from passpilot.training.tuning.sizes import LinkedSizes
@@ -196,17 +198,32 @@ class SpeedSearch(Study):
         for lever, name, values in (
             ("inline", "policy", SPEED_POLICIES),
             ("pipeline", "tail", SPEED_TAILS),
-            ("eviction", "options", EVICTION),
         ):
             if lever in self.levers:
                 changes += [partial(self._replaced, name, value) for value in values]
-        for lever, words in (("size", SPEED_SIZE_LEVELS), ("unroll", SPEED_UNROLLING)):
+        for lever, some in (("eviction", EVICTION), ("schedule", SCHEDULE)):
+            if lever in self.levers:
+                changes += [partial(self._optioned, options, some) for options in some]
+        for lever, words in (
+            ("size", SPEED_SIZE_LEVELS),
+            ("unroll", SPEED_UNROLLING),
+            ("vectorize", SPEED_VECTORIZING),
+        ):
             if lever in self.levers:
                 changes += [partial(self._worded, word) for word in words]
         return changes
 
     def _replaced(self, name: str, value: object, number: int) -> UnitChoice:
         return replace(self.best.units[number].choice, **{name: value})  # type: ignore[arg-type]
+
+    def _optioned(
+        self, options: tuple[str, ...], lever: Sequence[tuple[str, ...]], number: int
+    ) -> UnitChoice:
+        """A unit's choice with options in place of all those of a lever."""
+        choice = self.best.units[number].choice
+        others = {option for some in lever for option in some}
+        kept = tuple(option for option in choice.options if option not in others)
+        return replace(choice, options=(*kept, *options))
 
     def _worded(self, word: str, number: int) -> UnitChoice:
         """A unit's choice with a decision about a part of its functions."""

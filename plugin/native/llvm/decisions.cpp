@@ -139,26 +139,37 @@ std::string otherLevel(const UnitDecisions &Unit,
          ", or search again";
 }
 
-/// Marks innermost loops with the unroll counts that are decided.
-class DecidedUnrollPass : public PassInfoMixin<DecidedUnrollPass> {
+/// Marks innermost loops with the unroll counts and widths that are decided.
+class DecidedLoopPass : public PassInfoMixin<DecidedLoopPass> {
 public:
-  explicit DecidedUnrollPass(FindUnit Find) : Find(std::move(Find)) {}
+  explicit DecidedLoopPass(FindUnit Find) : Find(std::move(Find)) {}
 
   PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
     const UnitDecisions *Unit = Find(*F.getParent());
     const FunctionDecisions *D = Unit ? Unit->function(F.getName()) : nullptr;
-    if (D && D->Unroll)
+    if (D && (D->Unroll || D->Vectorize))
       for (Loop *L : FAM.getResult<LoopAnalysis>(F).getLoopsInPreorder())
-        if (L->isInnermost() && !findOptionMDForLoop(L, Disable) &&
-            !findOptionMDForLoop(L, Count))
-          addStringMetadataToLoop(L, D->Unroll == 1 ? Disable : Count,
-                                  D->Unroll);
+        if (L->isInnermost())
+          mark(L, *D);
     return PreservedAnalyses::all();
   }
 
 private:
+  /// What the program itself says of a loop counts more.
+  static void mark(Loop *L, const FunctionDecisions &D) {
+    if (D.Unroll && !findOptionMDForLoop(L, Disable) &&
+        !findOptionMDForLoop(L, Count))
+      addStringMetadataToLoop(L, D.Unroll == 1 ? Disable : Count, D.Unroll);
+    if (D.Vectorize && !findOptionMDForLoop(L, Enable) &&
+        !findOptionMDForLoop(L, Width) &&
+        !findOptionMDForLoop(L, "llvm.loop.isvectorized"))
+      addStringMetadataToLoop(L, Width, D.Vectorize);
+  }
+
   static constexpr const char *Disable = "llvm.loop.unroll.disable";
   static constexpr const char *Count = "llvm.loop.unroll.count";
+  static constexpr const char *Enable = "llvm.loop.vectorize.enable";
+  static constexpr const char *Width = "llvm.loop.vectorize.width";
   FindUnit Find;
 };
 
@@ -176,7 +187,7 @@ void registerFunctions(PassBuilder &PB, const FindUnit &Find,
   PB.registerVectorizerStartEPCallback(
       [Find, Gate](FunctionPassManager &PM, OptimizationLevel) {
         FunctionPassManager Counts;
-        Counts.addPass(DecidedUnrollPass(Find));
+        Counts.addPass(DecidedLoopPass(Find));
         addGated(PM, std::move(Counts), Gate);
       });
 }

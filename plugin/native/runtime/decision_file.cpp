@@ -247,10 +247,16 @@ bool FunctionDecisions::add(std::string_view Word) {
     return std::exchange(Size, Word).empty();
   if (Word.substr(0, 7) == "unwind=" && isUnwindMode(Word.substr(7)))
     return std::exchange(Unwind, Word.substr(7)).empty();
-  if (take(Word, '=') != "unroll")
+  const std::string_view Kind = take(Word, '=');
+  if (Kind != "unroll" && Kind != "vectorize")
     return false;
   const auto Factor = count(Word);
-  return Factor && *Factor <= MaxUnroll && !std::exchange(Unroll, *Factor);
+  if (!Factor || *Factor > MaxUnroll)
+    return false;
+  if (Kind == "unroll")
+    return !std::exchange(Unroll, *Factor);
+  const bool IsPower = (*Factor & (*Factor - 1)) == 0; // as LLVM wants widths
+  return IsPower && !std::exchange(Vectorize, *Factor);
 }
 
 const FunctionDecisions *UnitDecisions::function(std::string_view Which) const {

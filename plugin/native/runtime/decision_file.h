@@ -14,6 +14,7 @@
 //   option enable-machine-outliner=always LLVM's, for code generation
 //   function luaV_execute optsize unroll=4   size level and loops of this one
 //   function * nooutline                  all others: nothing is outlined
+//   function luaS_hash vectorize=8        vectors of so many elements
 //   searched 1f0a63b2 90cc27de            hashes of the functions that the
 //                                         search saw, for the next search
 //
@@ -42,8 +43,9 @@ struct InlineDecision {
 
 /// The decisions about a whole function.
 struct FunctionDecisions {
-  std::string Size;    ///< minsize, optsize or speed; empty for as it was
-  unsigned Unroll = 0; ///< innermost loops by this factor; 0 for LLVM's
+  std::string Size;       ///< minsize, optsize or speed; empty for as it was
+  unsigned Unroll = 0;    ///< innermost loops by this factor; 0 for LLVM's
+  unsigned Vectorize = 0; ///< innermost loops by this width; 0 for LLVM's
   bool NoOutline = false;
   std::string Unwind; ///< where its unwind table is exact; empty for as others
   std::vector<std::string> Words; ///< as the file has them

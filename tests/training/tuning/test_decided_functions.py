@@ -117,6 +117,44 @@ def test_unroll_1_keeps_a_loop(tmp_path: Path) -> None:
     assert "llvm.loop.unroll.disable" in after
 
 
+SUM = """
+define i32 @f(ptr %p, i64 %n) "target-cpu"="x86-64" {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %s = phi i32 [ 0, %entry ], [ %t, %loop ]
+  %q = getelementptr i32, ptr %p, i64 %i
+  %v = load i32, ptr %q
+  %t = add i32 %s, %v
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %end, !llvm.loop !0
+end:
+  ret i32 %t
+}
+!0 = distinct !{!0, !1}
+!1 = !{!"llvm.loop.HINT}
+"""
+
+
+def test_vectors_have_the_decided_width(tmp_path: Path) -> None:
+    text = SUM.replace("HINT", 'mustprogress"')
+    assert "<4 x i32>" in decided(text, tmp_path, "function f nooutline", pipeline="default<O2>"), (
+        "LLVM's own"
+    )
+    wide = decided(text, tmp_path, "function f vectorize=8", pipeline="default<O2>")
+    assert "<8 x i32>" in wide
+    assert " x i32>" not in decided(text, tmp_path, "function f vectorize=1", pipeline="default<O2>")
+
+
+def test_what_the_program_says_of_vectors_counts_more(tmp_path: Path) -> None:
+    text = SUM.replace("HINT", 'vectorize.width", i32 2')
+    after = decided(text, tmp_path, "function f vectorize=8", pipeline="default<O2>")
+    assert "<2 x i32>" in after
+    assert "<8 x i32>" not in after
+
+
 @pytest.mark.parametrize(("hint", "stores"), [('disable"', 1), ('count", i32 2', 2)])
 def test_what_the_program_says_of_a_loop_counts_more(hint: str, stores: int, tmp_path: Path) -> None:
     plain = decided(nest(hint), tmp_path, pipeline="default<O2>")

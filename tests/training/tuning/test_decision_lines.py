@@ -26,6 +26,8 @@ WRONG = (
     "function  speed",
     "inline 1 yes  g",
     "function f unroll=0",
+    "function f vectorize=3",
+    "function f vectorize=2 vectorize=2",
     "function f unroll=x",
     "function f unroll=2 unroll=2",
     "function f nooutline nooutline",
@@ -81,7 +83,7 @@ def test_a_long_line_is_cut_in_the_error(tmp_path: Path) -> None:
 RIGHT = (
     "searched 1f0a63b2 90cc27de\nsearched 1",
     "inline 1 yes f%20g%25 %66 0",
-    "function f minsize nooutline unroll=64\nfunction * unroll=1\nfunction g optsize",
+    "function f minsize nooutline unroll=64 vectorize=8\nfunction * unroll=1\nfunction g optsize",
     "option disable-lsr\noption disable-lsr",
 )
 

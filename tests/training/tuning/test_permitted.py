@@ -216,7 +216,7 @@ def test_a_pass_of_the_users_runs_if_it_is_loaded(tmp_path: Path) -> None:
 
 def test_the_table_has_what_levers_and_policies_name() -> None:
     tails = [*recipes.TAILS, *recipes.SPEED_TAILS]
-    options = [option for some in (*recipes.OPTIONS, *recipes.EVICTION) for option in some]
+    options = [option for some in (*recipes.OPTIONS, *recipes.EVICTION, *recipes.SCHEDULE) for option in some]
     for policy in ("@oz", "@spill"):
         for recipe in find_bundle(policy).recipes:
             tails.append(recipe.pipeline)

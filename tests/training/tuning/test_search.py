@@ -15,7 +15,7 @@ from passpilot.training.machines.local import Machines
 from passpilot.training.rewards import allocated_bytes
 from passpilot.training.tuning.decision_file import read_decisions, word_kind
 from passpilot.training.tuning.engine import Engine
-from passpilot.training.tuning.recipes import EVICTION
+from passpilot.training.tuning.recipes import EVICTION, SCHEDULE
 from passpilot.training.tuning.search import Known, Search
 from passpilot.training.tuning.sizes import LinkedSizes, Sizes, object_sizes
 from passpilot.training.tuning.study import Budget
@@ -59,7 +59,7 @@ def test_a_unit_becomes_smaller_and_every_door_knows_how(unit: Path, tmp_path: P
     assert allocated_bytes((tmp_path / "out.o").read_bytes()) == tuned
 
 
-@pytest.mark.parametrize("lever", ["size", "unroll", "eviction"])
+@pytest.mark.parametrize("lever", ["size", "unroll", "vectorize", "eviction", "schedule"])
 def test_levers_that_are_asked_for(lever: str, tmp_path: Path) -> None:
     """They search nothing else, and never make a program larger."""
     folder = tmp_path / "in"
@@ -69,12 +69,14 @@ def test_levers_that_are_asked_for(lever: str, tmp_path: Path) -> None:
         whole, Engine(whole, Machines(2)), object_sizes, Budget(100 * len(whole)), levers=[lever]
     ).run()
     assert found.best.total <= found.start.total
-    assert (found.best.total < found.start.total) == (lever == "eviction"), "the others do nothing here"
-    tried = len(EVICTION) if lever == "eviction" else 2
+    assert (found.best.total < found.start.total) == (lever in ("eviction", "schedule")), (
+        "the others do nothing here"
+    )
+    tried = {"eviction": len(EVICTION), "schedule": len(SCHEDULE), "vectorize": 1}.get(lever, 2)
     assert len(whole) * (1 + tried) <= found.compiles <= len(whole) * (2 + tried)
     for made in found.best.units:
         assert (made.choice.inline, made.choice.tail) == ({}, "")
-        assert bool(made.choice.options) <= (lever == "eviction")
+        assert bool(made.choice.options) <= (lever in ("eviction", "schedule"))
         assert {word_kind(word) for words in made.choice.functions.values() for word in words} <= {lever}
 
 
@@ -195,7 +197,7 @@ def test_a_program_that_does_not_link_is_an_error(tmp_path: Path) -> None:
         (
             ("a.bc", "-o", "x", "--search=inlines"),
             2,
-            "options, size, unroll, eviction, got 'inlines'; did you mean 'inline'?",
+            "options, size, unroll, vectorize, eviction, schedule, got 'inlines'; did you mean 'inline'?",
         ),
         (
             ("a.bc", "-o", "x", "--lto"),

@@ -22,10 +22,12 @@ from passpilot.training.tuning.recipes import (
     EVICTION,
     OPTIONS,
     POLICIES,
+    SCHEDULE,
     SPEED_POLICIES,
     SPEED_SIZE_LEVELS,
     SPEED_TAILS,
     SPEED_UNROLLING,
+    SPEED_VECTORIZING,
     TAILS,
     Below,
 )
@@ -196,14 +198,19 @@ def test_a_search_for_speed_tries_what_its_levers_say() -> None:
     assert [each.policy for each in tried("inline")] == list(SPEED_POLICIES)
     assert [each.tail for each in tried("pipeline")] == list(SPEED_TAILS)
     assert [each.options for each in tried("eviction")] == list(EVICTION)
-    for lever, words in (("size", SPEED_SIZE_LEVELS), ("unroll", SPEED_UNROLLING)):
+    assert [each.options for each in tried("schedule")] == list(SCHEDULE)
+    for lever, words in (
+        ("size", SPEED_SIZE_LEVELS),
+        ("unroll", SPEED_UNROLLING),
+        ("vectorize", SPEED_VECTORIZING),
+    ):
         made = tried(lever)
         assert len(made) == len(words)
         for each, word in zip(made, words, strict=True):
             assert each.functions in ({}, {"f": (word,)})
         assert any(each.functions for each in made)
     assert tried("options") == []
-    assert len(tried(*LEVERS, *MORE_LEVERS)) == 5 + 4 + 5 + 2 + 4
+    assert len(tried(*LEVERS, *MORE_LEVERS)) == 5 + 4 + 5 + 4 + 2 + 4 + 3
 
 
 def test_flips_change_answers_and_keep_the_others() -> None:
