@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("page", ["oz", "tuning", "performance", "reliability", "kernels"])
+@pytest.mark.parametrize("page", ["oz", "tuning", "performance", "reliability", "kernels", "speed"])
 def test_the_pages_have_the_recorded_figures(page: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", f"bench.pages.{page}", "--check"],
