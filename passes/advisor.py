@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.custom import registered
-from passpilot.features.log.existing import is_other_file
 from passpilot.features.point import Point, find_point
 from passpilot.passes.decision_counts import DecisionCounts, Stats, words_of
 from passpilot.passes.host import CompilerHost
@@ -295,8 +294,6 @@ class Advisor:
             raise LogError(
                 f"decision log {self._log}: an earlier compilation has written it; make a new advisor"
             )
-        if is_other_file(self._log):
-            raise LogError(f"decision log {self._log}: expected a log or a new file, got another file")
         try:
             self._log_file = OutputFile(self._log)
         except InputError as error:

@@ -2,29 +2,13 @@
 
 #include "log_file.h"
 
-#include <filesystem>
-#include <fstream>
 #include <stdexcept>
 
 namespace passpilot {
 
-/// Whether a log would replace a file that is no log, such as the source;
-/// features/log/existing.py has the same rule.
-static bool isOtherFile(const std::string &Name) {
-  std::error_code None;
-  if (!std::filesystem::is_regular_file(Name, None))
-    return false;
-  const int First = std::ifstream(Name, std::ios::binary).get();
-  return First != EOF && First != '{';
-}
-
 void LogFile::open(const std::string &Name,
                    const std::vector<TensorSpec> &Specs) {
   Path = Name;
-  if (isOtherFile(Name))
-    throw std::runtime_error("decision log " + Name +
-                             ": expected a log or a new file, got another "
-                             "file");
   try {
     File.open(Name);
     Log = std::make_unique<DecisionLog>(File.release(), Specs);
