@@ -14,7 +14,7 @@ from passpilot.features.domain import Number
 from passpilot.features.point import row
 from passpilot.features.spec import TensorSpec
 from passpilot.features.table import PointTable
-from passpilot.plugin._core import BasicBlock, CallBase, Constant, Instruction, Value
+from passpilot.plugin._core import BasicBlock, CallBase, Constant, Instruction, Loop, Value
 
 PREDICATES: Final = ("", "eq", "ne", "ugt", "uge", "ult", "ule", "sgt", "sge", "slt", "sle")
 """The comparisons of integers and pointers, by the values of ``predicate``; 0 is any other condition."""
@@ -55,15 +55,18 @@ TABLE: Final = PointTable(
 """The answer is the probability that the condition is true."""
 
 
-def observe(branch: Instruction) -> Mapping[str, object]:
-    """The feature values of a conditional branch with two different successors. For function passes."""
+def observe(branch: Instruction, instructions: int) -> Mapping[str, object]:
+    """The feature values of a conditional branch with two different successors. For function passes.
+
+    `instructions` are those of the function, which are slow to count for every branch.
+    """
     block = branch.block
     sides = [_side(block, successor) for successor in block.successors]
     return {
         "probability": block.probability_to(block.successors[0]),
         "frequency": min(block.frequency, _FREQUENCY_LIMIT),
         "loop_depth": block.loop_depth,
-        "function_instructions": block.function.instruction_count,
+        "function_instructions": instructions,
         **_condition(branch.operands[0]),
         **{name: [side[name] for side in sides] for name in sides[0]},
     }
@@ -87,15 +90,15 @@ def _condition(condition: Value) -> dict[str, object]:
 def _side(block: BasicBlock, successor: BasicBlock) -> dict[str, int]:
     """The values of one successor of a block."""
     calls = [inst for inst in successor.instructions if isinstance(inst, CallBase)]
-    loop, last = block.loop, successor.terminator.opcode
+    loop, ahead, last = block.loop, successor.loop, successor.terminator.opcode
     return {
         "instructions": len(successor.instructions),
         "calls": _count(calls, lambda call: call.callee is None or not call.callee.is_intrinsic),
         "cold_calls": _count(calls, _is_cold),
         "stores": sum(inst.opcode == "store" for inst in successor.instructions),
         "predecessors": len(successor.predecessors),
-        "is_back_edge": _is_header_around(block, successor),
-        "leaves_loop": loop is not None and successor not in loop.blocks,
+        "is_back_edge": ahead is not None and ahead.header == successor and _is_inside(block, ahead),
+        "leaves_loop": loop is not None and not _is_inside(successor, loop),
         "returns": last == "ret",
         "is_dead_end": last == "unreachable",
     }
@@ -110,7 +113,9 @@ def _is_cold(call: CallBase) -> bool:
     return not marks.isdisjoint({"cold", "noreturn"})
 
 
-def _is_header_around(block: BasicBlock, successor: BasicBlock) -> bool:
-    """Whether the edge goes back to the header of a loop that the block is in."""
-    loop = successor.loop
-    return loop is not None and loop.header == successor and block in loop.blocks
+def _is_inside(block: BasicBlock, loop: Loop) -> bool:
+    """Whether the loop, or one in it, contains the block."""
+    around = block.loop
+    while around is not None and around.header != loop.header:
+        around = around.parent
+    return around is not None

@@ -33,8 +33,10 @@ class AdvisedHotness:
 
     def run(self, function: Function) -> PreservedAnalyses:
         """Ask about each conditional branch that has no profile."""
-        branches = list(_open_branches(function))
-        observed = [observe(branch) for branch in branches]
+        if not HOTNESS.is_asked:
+            return PreservedAnalyses.all()
+        branches, instructions = list(_open_branches(function)), function.instruction_count
+        observed = [observe(branch, instructions) for branch in branches]
         answers = HOTNESS.ask_all(observed, branches)
         changed = False
         for branch, values, answer in zip(branches, observed, answers, strict=True):

@@ -214,7 +214,6 @@ def of_kind(sources: Sources, kind: str, compiles: int, folder: Path) -> Row:
         "unseen": unseen,
         "seen": {name: row["instructions"] for name, row in seen.items()},
         "levers": {name: row["instructions"] for name, row in levers.items()},
-        "decisions": decisions.read_text().splitlines() if decisions else [],
     }
 
 
