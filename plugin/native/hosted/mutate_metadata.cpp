@@ -2,7 +2,9 @@
 
 #include "mutations.h"
 
+#include "llvm/IR/Constants.h"
 #include "llvm/IR/Metadata.h"
+#include "llvm/IR/ProfDataUtils.h"
 
 using namespace llvm;
 
@@ -17,6 +19,21 @@ static bool hasRules(unsigned Kind) {
 #undef LLVM_FIXED_MD_KIND
   };
   return Kind != LLVMContext::MD_loop && is_contained(Fixed, Kind);
+}
+
+/// Whether a branch has a weight for each of its ways. The verifier would look
+/// at the whole function, for each branch to which a profile is given.
+template <typename T> static bool hasRightWeights(const T &Object) {
+  if constexpr (std::is_same_v<T, Instruction>)
+    if (Object.isTerminator() && !isa<CallBase>(Object) &&
+        Object.getNumSuccessors() > 1 && hasValidBranchWeightMD(Object)) {
+      const MDNode *Node = Object.getMetadata(LLVMContext::MD_prof);
+      return all_of(drop_begin(Node->operands(), getBranchWeightOffset(Node)),
+                    [](const MDOperand &Weight) {
+                      return mdconst::dyn_extract<ConstantInt>(Weight);
+                    });
+    }
+  return false;
 }
 
 static unsigned kindOf(Function &F, StringRef Kind) {
@@ -40,7 +57,9 @@ static void set(HostedModule &H, Function &F, T &Object, unsigned Kind,
   else if (MDNode *N = Object.getMetadata(Kind))
     Before.push_back(N);
   Object.setMetadata(Kind, Node);
-  if (std::string Complaint = hasRules(Kind) ? complaintAbout(F) : "";
+  const bool IsRight = !hasRules(Kind) || (Kind == LLVMContext::MD_prof &&
+                                           Node && hasRightWeights(Object));
+  if (std::string Complaint = IsRight ? "" : complaintAbout(F);
       !Complaint.empty()) {
     Object.setMetadata(Kind, nullptr);
     if constexpr (std::is_same_v<T, Function>)

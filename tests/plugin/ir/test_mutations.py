@@ -158,6 +158,14 @@ def test_metadata(module: Module, f: ir.Function) -> None:
     assert load.metadata == {}
     f.entry_block.terminator.set_metadata("prof", ("branch_weights", 3, 1))  # type: ignore[union-attr]
     check(module, r"br i1 %flag, label %then, label %else, !prof !")
+    for wrong in ((3,), (3, 1, 1), (3, "text"), ()):
+        node = ("branch_weights", *wrong)
+        refused(
+            module,
+            "a node as LLVM has it",
+            lambda node=node: f.entry_block.terminator.set_metadata("prof", node),  # type: ignore[union-attr,misc]
+        )
+    check(module, r'!\{!"branch_weights", i32 3, i32 1\}')
     f.set_metadata("prof", ("function_entry_count", module.constant("i64 12")))
     assert f.entry_count == 12
     refused(module, "a node as LLVM has it", lambda: load.set_metadata("range", (1, 2, 3)))
