@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.custom import registered
+from passpilot.features.log.existing import is_other_file
 from passpilot.features.point import Point, find_point
 from passpilot.passes.decision_counts import DecisionCounts, Stats, words_of
 from passpilot.passes.host import CompilerHost
@@ -295,10 +296,16 @@ class Advisor:
                 f"decision log {self._log}: an earlier compilation has written it; make a new advisor"
             )
         try:
-            self._log_file = OutputFile(self._log)
+            file = OutputFile(self._log)
         except InputError as error:
             msg = f"decision log {error}"
             raise LogError(msg) from error
+        if is_other_file(file.target):
+            file.discard()
+            raise LogError(
+                f"decision log {self._log}: expected a file to write, got: another file that is no log"
+            )
+        self._log_file = file
         core.open_log(self._log_file.release())
 
     def _close_log(self, core: _core.Advisor, *, keep: bool) -> None:

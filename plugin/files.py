@@ -59,7 +59,7 @@ class OutputFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._target = ""  # the path for commit; empty if the output is written directly
+        self.target = ""  # the path for commit; empty if the output is written directly
         self._temporary = ""  # the temporary file, if there is one
         try:
             self.fd = self._open()
@@ -82,9 +82,9 @@ class OutputFile:
             return fd
         if self.path.endswith("/"):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        self._target = target
+        self.target = target
         with contextlib.suppress(OSError):  # no nameless files here; any other error comes again below
-            return self._same_mode(os.open(os.path.dirname(self._target), flags | os.O_TMPFILE, 0o666))
+            return self._same_mode(os.open(os.path.dirname(self.target), flags | os.O_TMPFILE, 0o666))
         fd = os.open(self._beside(), flags | os.O_CREAT | os.O_EXCL, 0o666)
         self._temporary = self._beside()
         return self._same_mode(fd)
@@ -92,13 +92,13 @@ class OutputFile:
     def _same_mode(self, fd: int) -> int:
         """Give the new file the permissions of the caller's file that it replaces, if there is one."""
         with contextlib.suppress(FileNotFoundError):
-            before = os.lstat(self._target)
+            before = os.lstat(self.target)
             if before.st_uid == os.geteuid():
                 os.fchmod(fd, before.st_mode & 0o777)
         return fd
 
     def _beside(self) -> str:
-        return f"{self._target}.{os.getpid()}.{id(self):x}.tmp"
+        return f"{self.target}.{os.getpid()}.{id(self):x}.tmp"
 
     def write(self, data: bytes) -> None:
         view = memoryview(data)
@@ -117,9 +117,9 @@ class OutputFile:
     def commit(self) -> None:
         """Put the file in its place and close it."""
         try:
-            if self._target:
+            if self.target:
                 self._name()
-                os.replace(self._temporary, self._target)
+                os.replace(self._temporary, self.target)
                 self._temporary = ""
             self._close()
         except OSError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from io import BytesIO
 
 from passpilot.plugin.errors import CompilationError, InputError
 
@@ -27,24 +26,17 @@ def make_folders(options: Options) -> None:
         options.make_folder("log", path)
 
 
-def _check_log(name: str, path: str) -> None:
-    """Refuse to write a log over a source: `--log main.c` lacks the name of the log."""
-    try:
-        with open(path, "rb") if os.path.isfile(path) else BytesIO() as file:
-            start = file.read(1)
-    except OSError:
-        return  # who writes the log says what is wrong
-    if start not in (b"", b"{"):
-        raise InputError(f"{name}: --log: expected a folder or a log, got {path}, which is another file")
-
-
 def refuse_shared_files(name: str, options: Options, compiler: str, words: Sequence[str]) -> None:
     """Refuse a file for the log of a point that several compilations of a command reach."""
     files = options.logs()[1]
     if not files:
         return
+    from passpilot.features.log.existing import is_other_file
+
     for text in files:
-        _check_log(name, text.partition("=")[2] or text)
+        path = text.partition("=")[2] or text
+        if is_other_file(path):
+            raise InputError(f"{name}: --log: expected a folder or a log, got {path}, which is another file")
     from passpilot.cli.cc.clang_arguments import Command
     from passpilot.features.catalogue import emit_points
     from passpilot.training.corpus.front_end import FrontEnd

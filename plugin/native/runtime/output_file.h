@@ -28,6 +28,9 @@ public:
   int release() const;
   /// The file's name until it is complete; empty if it has none.
   const std::string &temporary() const { return Temporary; }
+  /// The file that commit() replaces or makes; empty if a pipe, a device or an
+  /// open descriptor is written directly.
+  const std::filesystem::path &target() const { return Target; }
   /// Moves the file into place and closes it.
   void commit();
   /// Closes the file and removes it.
@@ -35,7 +38,6 @@ public:
 
 private:
   int FD = -1;
-  /// Where commit() moves the file; empty if it is written directly.
   std::filesystem::path Target;
   std::string Temporary;
 

@@ -85,7 +85,7 @@ def test_a_link_stays_a_link(command: str, tmp_path: Path, there: bool) -> None:
     (tmp_path / "first").symlink_to("folder/second")
     (tmp_path / "folder" / "second").symlink_to("../target")
     if there:
-        (tmp_path / "target").write_text("before")
+        (tmp_path / "target").write_text("{before")
     before = set(os.listdir(tmp_path))
     shell(f"{command}first", tmp_path)
     assert (tmp_path / "first").is_symlink()
