@@ -40,7 +40,7 @@ PAGES: Final = {
         "Decision points",
         "A decision point defines what a runner sees and what it may answer.",
         "DecisionPoint Flag Choice Number Point find_point"
-        " UNROLL SIZE VECTORIZE VECTOR_PLANS SLP DISTRIBUTE OUTLINER OUTLINE"
+        " UNROLL SIZE HOTNESS VECTORIZE VECTOR_PLANS SLP DISTRIBUTE OUTLINER OUTLINE"
         " MLIR_INLINE MLIR_TILE TILE_SIZES MLIR_FUSE MLIR_INTERCHANGE MLIR_PACK MLIR_PARALLEL MLIR_VECTORIZE"
         " VECTOR_SIZES MLIR_STACK",
     ),

@@ -31,7 +31,7 @@ functions = [each for each in module.copy().functions if not each.is_declaration
         ("docs/ir.md", 1),
         ("docs/phase-ordering.md", 2),
         ("docs/isolated.md", 1),
-        ("docs/advised-passes.md", 1),
+        ("docs/advised-passes.md", 2),
     ],
 )
 def test_a_guide(program: Path, tmp_path: Path, guide: str, pieces: int) -> None:

@@ -66,7 +66,7 @@ def old(mode: int, user: int = -1) -> Callable[[Path], object]:
 
     def prepare(folder: Path) -> None:
         file = folder / "out"
-        file.write_text("old")
+        file.write_text("{old")
         os.chown(file, user, -1)
         file.chmod(mode)  # after chown, which clears such bits
 
@@ -78,7 +78,7 @@ def link(target: str, user: int = -1, mode: int = 0o1777, owner: int = -1) -> Ca
 
     def prepare(folder: Path) -> None:
         (folder / "own").mkdir()
-        (folder / "own" / "target").write_text("old")
+        (folder / "own" / "target").write_text("{old")
         (folder / "out").symlink_to(target)
         os.chown(folder / "out", user, -1, follow_symlinks=False)
         os.chown(folder, owner, -1)
@@ -128,14 +128,14 @@ def check(case: Case, write: Callable[[Path], str], folder: Path) -> None:
         assert case.error in said
         assert "Traceback" not in said
         target = folder / "own" / "target"
-        assert not target.exists() or target.read_text() == "old"
+        assert not target.exists() or target.read_text() == "{old"
         assert not (folder / "own" / "new").exists()
         return
     assert said == ""
     made = (folder / "out").stat()
     assert stat.S_IMODE(made.st_mode) == case.mode
     assert made.st_uid == os.geteuid()
-    assert (folder / "out").read_bytes() not in (b"old", b"")
+    assert (folder / "out").read_bytes() not in (b"{old", b"")
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -156,7 +156,7 @@ def test_remarks_which_llvm_writes(tmp_path: Path) -> None:
     link("own/target", NOBODY)(folder)
     with pytest.raises(InputError, match=REFUSED):
         optimize(Module.read(IR.encode()), "default<O2>", remarks=Remarks(output=str(folder / "out")))
-    assert (folder / "own" / "target").read_text() == "old"
+    assert (folder / "own" / "target").read_text() == "{old"
 
 
 def test_a_link_within_the_path(write: Callable[[Path], str], tmp_path: Path) -> None:
