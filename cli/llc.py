@@ -216,14 +216,14 @@ def _compile(
     replay: Advice | None = None,
 ) -> None:
     """Compile, and write the outputs; `replay` repeats the decisions for llvm-mca."""
-    from passpilot.cli.progress import progress
+    from passpilot.cli.progress import compiling
     from passpilot.passes.emit import generate
 
     before = module.copy() if options.report else None
     files: dict[str, bytes] = {}
     with advice.advisors() as advisors:  # an error of closing them must come before anything is written
         wanted = _emit_options(options, level)
-        with progress(f"{options.module.input} -O{level}"):
+        with compiling(f"{options.module.input} -O{level}"):
             emitted = generate(module, wanted, advisors)
             if before is not None:
                 report = _report(before, wanted, emitted, llvm, replay)

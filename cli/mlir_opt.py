@@ -15,14 +15,13 @@ from passpilot.cli.advice import Advice, AdviceFlags
 from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_version, refuses_terminal
 from passpilot.cli.parser import Parser, count_of, flag, option, part, record
-from passpilot.cli.progress import progress
+from passpilot.cli.progress import compiling
 from passpilot.cli.tool_options import switch, tool_parser
 from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.mlir.expected import ExpectedDiagnostics
 from passpilot.plugin.mlir.source import SPLIT, Source, read_sources
-from passpilot.plugin.process_end import prompt_interrupt
 
 if TYPE_CHECKING:
     from passpilot.passes.advisor import Advisor
@@ -213,7 +212,7 @@ def _compiled(
     context = _context(shared)
     pipeline = _pipeline(shared, context)
     module = source.parse(shared.mlir, context, tell)
-    with progress(f"{source.name} {shared.options.pass_pipeline}"), prompt_interrupt():
+    with compiling(f"{source.name} {shared.options.pass_pipeline}"):
         pipeline.run(module.operation, shared.advisors, tell=tell, exceptions=exceptions)
     return _rendered(shared.options, module.operation)
 

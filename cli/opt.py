@@ -113,7 +113,7 @@ def _print_passes(options: OptOptions) -> None:
 
 
 def _compile(options: OptOptions, pipeline: str, at: Mapping[str, str], advice: Advice) -> None:
-    from passpilot.cli.progress import progress
+    from passpilot.cli.progress import compiling
     from passpilot.passes.optimize import optimize
     from passpilot.plugin.compile import PipelineOptions
     from passpilot.plugin.module import Module
@@ -127,7 +127,7 @@ def _compile(options: OptOptions, pipeline: str, at: Mapping[str, str], advice: 
             verify=verify,
             strip_debug=options.strip_debug,
         )
-        with progress(f"{options.module.input} {pipeline}"):
+        with compiling(f"{options.module.input} {pipeline}"):
             optimize(
                 module,
                 pipeline,

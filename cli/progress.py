@@ -43,6 +43,15 @@ def progress(
 
 
 @contextmanager
+def compiling(what: str) -> Iterator[None]:
+    """Show `progress` of one compilation on the main thread; Ctrl-C ends the process also where it is stuck."""
+    from passpilot.plugin.process_end import prompt_interrupt
+
+    with progress(what), prompt_interrupt():
+        yield
+
+
+@contextmanager
 def described_progress(first: str) -> Iterator[Callable[[int, int, str], None]]:
     """Show `first`, then the text that the block gives with the steps so far and the total."""
     text = first

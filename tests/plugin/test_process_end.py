@@ -70,6 +70,7 @@ def test_in_a_pass(folder: Path, advice: tuple[str, ...]) -> None:
 
 
 POLICIES = """\
+import signal
 import sys
 import time
 
@@ -93,6 +94,13 @@ def swallows(obs):
         return True
 
 
+def misses(obs):
+    # The signal does not end the sleep, as if it came just before the sleep began.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    print("here", flush=True)
+    time.sleep(1000)
+
+
 def serves(obs):
     print("here", file=sys.stderr, flush=True)
     time.sleep(1000)
@@ -102,12 +110,20 @@ serves.features = ("callee_users",)
 """
 
 
-@pytest.mark.parametrize("name", ["sleeps", "works", "swallows"])
+@pytest.mark.parametrize("name", ["sleeps", "works", "swallows", "misses"])
 @pytest.mark.parametrize("on_error", ["fail", "default"])
 def test_in_a_policy(folder: Path, name: str, on_error: str) -> None:
     (folder / "p.py").write_text(POLICIES)
     flags = ("opt", "in.ll", "-O2", f"--inline=python:p.py:{name}", f"--on-error={on_error}", "--log=l")
     with started(PASSPILOT, *flags, "-o", "out.bc", cwd=folder) as child:
+        assert stream(child.stdout).readline() == b"here\n"
+        check(folder, interrupt(child), ["in.ll", "p.py"])
+
+
+def test_in_a_policy_of_the_allocator(folder: Path) -> None:
+    (folder / "p.py").write_text(POLICIES.replace("obs):", "obs, where=None):"))
+    flags = ("llc", "in.ll", "-O2", "--schedule=python:p.py:misses", "--log=l", "-o", "out.s")
+    with started(PASSPILOT, *flags, cwd=folder) as child:
         assert stream(child.stdout).readline() == b"here\n"
         check(folder, interrupt(child), ["in.ll", "p.py"])
 
