@@ -44,7 +44,7 @@ def progress(
 
 @contextmanager
 def compiling(what: str) -> Iterator[None]:
-    """Show `progress` of one compilation on the main thread; Ctrl-C ends the process also where it is stuck."""
+    """Show the `progress` of one compilation on the main thread; Ctrl-C ends it also where it is stuck."""
     from passpilot.plugin.process_end import prompt_interrupt
 
     with progress(what), prompt_interrupt():
