@@ -234,8 +234,10 @@ def _check_keywords(command: str, keywords: Iterable[str], points: Sequence[str]
 
 def _refuse_lonely(command: str, name: str, point: str) -> NoReturn:
     flag = f"--{name.replace('_', '-')}"
-    point = point or next(iter(POINTS_OF[command]), "inline")
-    raise UsageError(f"{command}: {flag} has no effect without an advisor; add --{point}=RUNNER")
+    add = f"--{point or next(iter(POINTS_OF[command]), 'inline')}=RUNNER"
+    if not point:
+        add += ", or --advise=POINT=RUNNER for the point of a pass"
+    raise UsageError(f"{command}: {flag} has no effect without an advisor; add {add}")
 
 
 def _reached_point(command: str, name: str, *, searched: bool = False) -> str | None:
@@ -268,9 +270,9 @@ def _reached(command: str) -> tuple[str, ...]:
 
 def refuse_point(command: str, option: str) -> None:
     """Refuse an option that advises a decision point of another command."""
-    point = option.lstrip("-")
-    if owner := _owner(point):
-        expected = " or ".join(f"--{name}" for name in POINTS_OF[command])
+    if owner := _owner(option.lstrip("-")):
+        own = " or ".join(f"--{name}" for name in POINTS_OF.get(command, ()))
+        expected = own or f"an option of passpilot {command}"
         raise UsageError(f"{command}: {option}: expected {expected}, got a point of `passpilot {owner}`")
 
 

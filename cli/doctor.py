@@ -13,7 +13,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
@@ -101,10 +101,10 @@ def _llvm() -> str:
     from passpilot import plugin
     from passpilot.plugin import _core
 
-    built = Path(str(_core.__file__))
+    core = Path(str(_core.__file__))
     sources = [path for folder in plugin.__path__ for path in Path(folder, "native").rglob("*.cpp")]
-    if max((path.stat().st_mtime for path in sources), default=0.0) > built.stat().st_mtime:
-        raise InputError(f"expected {built} to be newer than its sources, got an old one; run `make build`")
+    if _newest(sources) > _newest(core.parent.glob("*.so")):  # a build links only what changed
+        raise InputError(f"expected {core} to be newer than its sources, got an old one; run `make build`")
 
     lines = _core.version_text().split("\n")
     mapped: list[str] = []
@@ -112,6 +112,10 @@ def _llvm() -> str:
         mapped = Path("/proc/self/maps").read_text().split()
     libraries = sorted({file for file in mapped if Path(file).name.startswith("libLLVM")})
     return ", ".join([*(line.strip() for line in lines if line.strip()), *libraries])
+
+
+def _newest(files: Iterable[Path]) -> float:
+    return max((path.stat().st_mtime for path in files), default=0.0)
 
 
 def _stock_plugin() -> str:

@@ -113,8 +113,6 @@ def _checked(argv: Iterable[str]) -> Iterable[str]:
             raise UsageError(
                 f"llc: expected an option of passpilot llc, got {name}; llc-{MAJOR} itself has it"
             )
-        if re.match("--?O", argument) and argument.lstrip("-") not in CODEGEN_LEVELS:
-            raise UsageError(f"llc: expected -{', -'.join(CODEGEN_LEVELS)}, got {argument!r}")
         yield argument
 
 

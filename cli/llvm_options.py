@@ -6,13 +6,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from passpilot.cli.advice import refuse_point
 from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.failures import did_you_mean
 
 if TYPE_CHECKING:
     from passpilot.cli.parser import Parser
+
+
+CLOSE: Final = 0.8
+"""How close an unknown option is to one of ours that was meant: most are LLVM's."""
 
 
 def split_options(argv: Iterable[str], parser: Parser) -> tuple[list[str], list[str]]:
@@ -43,10 +48,13 @@ def _refuse(parser: Parser, option: str) -> None:
     """Refuse an option that is neither this command's nor LLVM's, if there is a hint to give."""
     command = parser.prog.removeprefix("passpilot ")
     refuse_point(command, option)
+    levels = [known for known in parser._option_string_actions if re.fullmatch("-O.", known)]
+    if levels and re.match("--?O", option):
+        raise UsageError(f"{command}: expected {', '.join(levels)}, got {option!r}")
     from passpilot.plugin import _core
 
     if _core.option_kind(option.lstrip("-")) == _core.OptionKind.UNKNOWN and (
-        hint := parser.suggestion(option)
+        hint := parser.suggestion(option, CLOSE)
     ):
         raise UsageError(f"{command}: {option}: expected an option of passpilot {command} or LLVM{hint}")
 
@@ -82,8 +90,11 @@ def set_llvm_options(command: str, arguments: Sequence[str], options: Iterable[s
         text = errors.read().decode("utf-8", "surrogateescape").strip()
     if status:
         text = text.removeprefix("passpilot: ").removeprefix("error: ").removeprefix("LLVM option: ")
-        if command == "opt" and (unknown := re.match(r"Unknown command line argument '--?([\w-]+)'", text)):
-            text += f"; passes are written -passes={unknown[1]}"
+        unknown = re.match(
+            r"Unknown command line argument '--?([\w-]+)[^']*'(.*Did you mean '--?([\w-]+))?", text
+        )
+        if command == "opt" and unknown and not did_you_mean(unknown[1], [unknown[3] or ""], CLOSE):
+            text = f"{text.partition('. Did you mean')[0]}; passes are written -passes={unknown[1]}"
         raise UsageError(f"{command}: {text or 'LLVM does not take ' + ' '.join(arguments)}")
     llvm_options(arguments)
 

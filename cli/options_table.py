@@ -202,13 +202,14 @@ TABLE: Final = (
     OptionRow(
         "on-error",
         "fail|default",
-        "what a failing runner does",
+        "if a runner fails, end with its error (fail, unless given) or let the compiler decide (default)",
         (*COMPILING, "attach", "compare"),
         "choice",
         wording={
             "attach": (
                 "fail|default",
-                "what a failing runner does: end the compiler (fail), or leave --inline to LLVM (default)",
+                "if a runner fails, end the compiler (fail, unless given) or, at --inline, let LLVM decide "
+                "(default)",
             )
         },
     ),

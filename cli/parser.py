@@ -220,7 +220,11 @@ class Parser(argparse.ArgumentParser):
         if message.startswith(_UNKNOWN):
             unknown = message.removeprefix(_UNKNOWN)
             option = unknown.partition(" ")[0].partition("=")[0]
-            hint = self.suggestion(option)
+            if option.startswith("-"):
+                from passpilot.cli.advice import refuse_point  # only errors need it
+
+                refuse_point(who, option)
+            hint = self.suggestion(option, 0.8 if self.for_others else 0.6)
             message = f"expected no more arguments, got {unknown}"
             if option.startswith("-"):
                 message = f"{option}: expected an option of {self.prog}"
@@ -231,13 +235,12 @@ class Parser(argparse.ArgumentParser):
             hint = did_you_mean(value, known)
         raise UsageError(f"{who}: {message}{hint or f'; see `{self.prog} --help`'}")
 
-    def suggestion(self, option: str) -> str:
+    def suggestion(self, option: str, close: float = 0.6) -> str:
         """``; did you mean ...?`` if an unknown option is close to one of this parser's."""
         name = option.partition("=")[0]
         known = [dashed for dashed in self._option_string_actions if dashed.startswith("--")]
         if not name.startswith("-"):
             return ""
-        close = 0.8 if self.for_others else 0.6
         return did_you_mean(f"--{name.lstrip('-')}", known, close) or self.for_others.format(name.lstrip("-"))
 
 

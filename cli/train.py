@@ -154,7 +154,9 @@ def make_parser() -> Parser:
             command.add_argument(
                 "settings", metavar="SETTINGS.toml", help="its paths are relative to its folder"
             )
-            command.option("o", dest="output", required=True, metavar="DIR", help="the output: a model")
+            command.option(
+                "o", dest="output", required=True, metavar="DIR", help="the output: a folder for the model"
+            )
             command.shared("resume", "from the checkpoint in DIR, if there is one")
         if name in ("data", "native-size", "evolve"):
             command.shared("engine", choices=("local", "ray"), default="local")
@@ -196,7 +198,7 @@ def _add_modules(parser: Parser, name: str) -> None:
     add("flips", type=count_of("flips"), default=0, metavar="N", help=flips)
     parser.shared("budget", "with --flips, for a program", type=SECONDS, default=1e6)
     parser.shared("root", "with --flips", default="")
-    reward = f"the best teacher's is smallest: {', '.join(REWARDS)} (native-size)"
+    reward = f"{', '.join(REWARDS)} (native-size); of several teachers, the one with the least is followed"
     parser.shared("reward", reward, default="native-size")
     at = "run a pipeline at one of LLVM's extension points; may be repeated"
     add("at", action="append", default=[], metavar="POINT=PIPELINE", help=at)

@@ -113,18 +113,20 @@ SOURCES: Final = (".c", ".i", ".C", ".cc", ".cpp", ".cxx", ".m", ".mm", ".rs", "
 """The ends of names of files that compilers read or make, and that are no modules."""
 
 
-def _check_modules(modules: Sequence[str]) -> None:
+def _check_modules(modules: Sequence[str], argv: Sequence[str]) -> None:
     """Refuse sources, and a build's command without ``--``, before anything else is looked at."""
     for path in modules:
         expected = f"tune: expected a .ll, .bc or .mlir file, got {path}"
         if path == modules[0] and not os.path.exists(path) and shutil.which(path):
-            raise UsageError(
-                f"{expected}, a program; write `-- {shlex.join(modules)}` to search what a build makes"
-            )
+            raise _without_dashes(argv[argv.index(path) :])
         if path.endswith(SOURCES):
             build = shlex.join([f"clang-{MAJOR}", "-Oz", path, "-o", "program"])
             hint = "put the command that builds the program behind --, such as"
             raise UsageError(f"{expected}, no module; {hint} `passpilot tune -o tuned -- {build}`")
+
+
+def _without_dashes(build: Sequence[str]) -> UsageError:
+    return UsageError(f"tune: expected -- before the command of a build; write -- {shlex.join(build)}")
 
 
 def _searched(options: Mapping[str, Any]) -> TuneResult:
@@ -276,11 +278,10 @@ def _parsed(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     except UsageError:
         if at < len(argv) or not (build := [word for word in argv if word in BUILDS]):
             raise
-        command = shlex.join(argv[argv.index(build[0]) :])
-        raise UsageError(f"tune: expected -- before the command of a build; write -- {command}") from None
+        raise _without_dashes(argv[argv.index(build[0]) :]) from None
     ours.sort(key=lambda argument: argument != "-" and argument.startswith("-"))
     values: dict[str, Any] = parser.values(ours)
-    _check_modules(values["modules"])
+    _check_modules(values["modules"], argv)
     if not values["output"]:
         made = (
             "a folder for what is found" if at < len(argv) or values["corpus"] else "a decision file to write"

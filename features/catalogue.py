@@ -168,22 +168,22 @@ HOOKED: Final[Mapping[str, HookedPoint]] = {
         ),
         HookedPoint(
             "ra-order",
-            "which live range the advised allocator allocates next",
+            "which live range -regalloc=advised allocates next",
             "OrderAdvisor",
             "allocator:ORDER",
         ),
         HookedPoint(
             "ra-action",
-            "whether the advised allocator assigns, evicts, splits, spills or waits",
+            "whether -regalloc=advised assigns, evicts, splits, spills or waits",
             "ActionAdvisor",
             "allocator:ACTION",
         ),
         HookedPoint(
-            "ra-colour", "which register the advised allocator takes", "ColourAdvisor", "allocator:COLOUR"
+            "ra-colour", "which register -regalloc=advised takes", "ColourAdvisor", "allocator:COLOUR"
         ),
         HookedPoint(
             "ra-split",
-            "where the advised allocator splits a live range",
+            "where -regalloc=advised splits a live range",
             "SplitAdvisor",
             "allocator:SPLIT",
             log=LogStyle(width=12),

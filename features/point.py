@@ -40,6 +40,11 @@ def row(name: str, doc: str, dtype: str = "int64", shape: tuple[int, ...] = (1,)
     return Feature(TensorSpec(name, dtype, shape), doc)
 
 
+def features_of(point: str) -> str:
+    """What an error about an unknown feature says of where a point's features come from."""
+    return f"`passpilot features --point={point}` lists them, and --load=FILE.py adds your own"
+
+
 class Site(ABC):
     """Base of `obs.site` objects that know their own function and source place."""
 
@@ -101,10 +106,9 @@ class Point:
         if unknown:
             offered = [spec.name for spec in self.features]
             hints = (did_you_mean(name, offered) for name in unknown)
-            remedy = "; `passpilot features` lists them, and --load=FILE.py adds your own"
             raise SpecMismatchError(
                 f"decision point {self.name}: expected features among those it offers, "
-                f"got {', '.join(unknown)}{next(filter(None, hints), remedy)}"
+                f"got {', '.join(unknown)}; {features_of(self.name)}{next(filter(None, hints), '')}"
             )
         return tuple(spec for name in wanted if (spec := self.find(name)) is not None)
 

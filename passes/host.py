@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 from passpilot.features.custom import CustomFeature, is_constant, registered
+from passpilot.features.point import features_of
 from passpilot.plugin.errors import Error, FeatureError, StaleViewError, restated
 from passpilot.plugin.failures import describe_failure, did_you_mean
 
@@ -95,7 +96,7 @@ class CompilerHost:
     def _unknown(self, name: str) -> FeatureError:
         late = name in registered(self._point)
         got = "one registered after the advisor was made" if late else "none of this name"
-        hint = "load its file first, as --load=FILE.py does" if late else "`passpilot features` lists them"
+        hint = "load its file first, as --load=FILE.py does" if late else features_of(self._point)
         if not late:
             hint += did_you_mean(name, [*self._offered, *self.views])
         return FeatureError(

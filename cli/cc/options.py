@@ -263,7 +263,8 @@ class Options:
         if not self.policy or not find_bundle(self.policy).points:
             where = self._where["log"]
             raise UsageError(
-                f"{self._command}: {where} has no effect without an advisor; add --inline=RUNNER"
+                f"{self._command}: {where} has no effect without an advisor; add --inline=RUNNER, "
+                "or --advise=POINT=RUNNER for the point of a pass"
             )
 
     def check_points(self) -> None:

@@ -30,7 +30,7 @@ _HEADS: Final = {
     "Loop": "loop",
 }
 """The levels of pipelines by the heads of LLVM's list of passes."""
-_UNKNOWN: Final = re.compile(r"unknown (?:\w+ )+'([^'<{]+)[^']*'")
+_UNKNOWN: Final = re.compile(r"unknown (?:\w+ )+'([^'<{]+)([^']*)'")
 
 
 def bind(pipeline: str, at: Mapping[str, str], behind: str = "") -> _core.Passes | None:
@@ -115,6 +115,8 @@ def with_suggestion(error: InputError) -> InputError:
         return InputError(f"{text}{_parenthesis(invalid[1])}")
     if not (unknown := _UNKNOWN.search(text)):
         return error
+    if unknown[2].startswith("<") and not unknown[2].endswith(">"):
+        return InputError(f"{text}; the '<' behind {unknown[1]} is not closed")
     if level := _levels().get(unknown[1]):
         return InputError(
             f"{text}; {unknown[1]} is a {level} pass: write it in {level}(...), not in another level"

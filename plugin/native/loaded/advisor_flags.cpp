@@ -14,7 +14,9 @@ AdvisorFlags::AdvisorFlags()
       Log("log", "FILE|FOLDER/",
           "Write every decision to a log: FILE, or files in FOLDER; "
           "POINT=FILE for each of two advisors"),
-      OnError("on-error", "fail|default", "What a failing runner does"),
+      OnError("on-error", "fail|default",
+              "If a runner fails, end with its error (fail, unless given) or "
+              "let the compiler decide (default)"),
       Timeout("timeout", "SECONDS",
               "How long to wait: for another process (10)"),
       Stats("passpilot-stats", cl::desc("Print what the advisors did"),

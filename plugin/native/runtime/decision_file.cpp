@@ -175,11 +175,10 @@ public:
     Unknown = Module;
     Questions.clear();
     Matched = MatchedBytes = Undecided = 0;
-    Alone = !PipelineReportsUnits;
   }
   std::string unused() const override {
     // Link-time optimization asks about units, and about the whole program.
-    if (!Unit && Undecided && Alone && Unknown != Whole && !File.find(Whole))
+    if (!Unit && Undecided && Unknown != Whole && !File.find(Whole))
       return "decisions " + Path + ": " + File.misfit(Unknown);
     unsigned All = 0, Bytes = 0;
     if (Unit)
@@ -202,7 +201,7 @@ public:
   void locate(const DecisionPlace &P) override {
     Found = nullptr;
     if (!Unit) {
-      ++Undecided;
+      Undecided += !PipelineReportsUnits;
       return;
     }
     Key.first = P.Caller;
@@ -232,8 +231,7 @@ private:
   const InlineDecision *Found = nullptr;
   unsigned Matched = 0, MatchedBytes = 0; ///< in this compilation
   std::string Unknown;                    ///< the module, if it has no unit
-  unsigned Undecided = 0;                 ///< questions about that module
-  bool Alone = true; ///< whether nobody else says that there is no unit
+  unsigned Undecided = 0; ///< its questions, where no pipeline reports that
 };
 
 } // namespace

@@ -104,7 +104,8 @@ bool ModelRunner::bindInput(Port &P, const InputMap *M,
       "': expected a tensor that the compiler offers, got " +
       (findOnnx(P.Type) ? numpyName(findOnnx(P.Type)->Ours) : "a tensor") +
       shapeText(P.Shape) + ", which nobody offers" +
-      (Load.empty() ? "; 'passpilot features' lists them" + Map : Load));
+      (Load.empty() ? "; 'passpilot features --point=POINT' lists them" + Map
+                    : Load));
 }
 
 /// Whether \p M lists the columns that the model names.
@@ -159,8 +160,8 @@ bool ModelRunner::concatenate(Port &P, const std::vector<std::string> &Names,
                : "input '" + P.Name + "': expected columns of the model") +
           " that the compiler offers, got '" + Name + "'" +
           (!Load.empty()     ? Load
-           : MadeFor.empty() ? "; 'passpilot features' lists them, and "
-                               "--load=FILE.py adds your own"
+           : MadeFor.empty() ? "; 'passpilot features --point=POINT' lists "
+                               "them, and --load=FILE.py adds your own"
                              : "; the model was made for " + MadeFor +
                                    ", and 'passpilot features --point=" +
                                    MadeFor + "' lists what it offers"));

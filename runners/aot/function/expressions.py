@@ -13,7 +13,7 @@ from typing import Final, cast
 from llvmlite import ir
 
 from passpilot.features.domain import Choice, Flag
-from passpilot.features.point import Point
+from passpilot.features.point import Point, features_of
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.failures import did_you_mean, headline
 from passpilot.runners.aot.emitter import I64, POINTER
@@ -145,7 +145,7 @@ class Expressions(Arithmetic, ABC):
         spec = self.point.find(name)
         if spec is None:
             close = did_you_mean(name, [row.name for row in self.point.features])
-            hint = f"`passpilot features` lists them, and --load=FILE.py adds your own{close}"
+            hint = features_of(self.point.name) + close
             raise self.refused(f"a feature of {self.point.name}", repr(name), hint)
         self.inputs.setdefault(name, spec)
         return FeaturePart(spec)
