@@ -57,7 +57,17 @@ SLIPS: Final = {
         "corpus: COMMAND: expected one of extract, verify, split, stats, debian, got 'splt'; did you mean 's",
     ),
     "features --point=inlin": (2, "got 'inlin'; others come from --load files; did you mean 'inline'?"),
-    "opt in.ll -mark-cold": (2, "; passes are written -passes=mark-cold"),
+    "opt in.ll -mark-cold": (2, "argument '-mark-cold'; passes are written -passes=mark-cold"),
+    "opt in.ll -O2 -inline-treshold=50": (2, "-inline-treshold=50'. Did you mean '--inline-threshold=50'?\n"),
+    "opt in.ll -O7": (2, "opt: expected -O0, -O1, -O2, -O3, -Os, -Oz, got '-O7'"),
+    "llc in.ll -O7": (2, "llc: expected -O0, -O1, -O2, -O3, got '-O7'"),
+    "opt in.ll -passes=default<O2": (1, "'default<O2'; the '<' behind default is not closed"),
+    "opt in.ll --evict=const:0": (2, "opt: --evict: expected --inline, got a point of `passpilot llc`"),
+    "mlir-opt in.mlir --evict=const:0": (
+        2,
+        "mlir-opt: --evict: expected an option of passpilot mlir-opt, got a point of `passpilot llc`",
+    ),
+    "tune --evict=const:0 in.ll": (2, "tune: --evict: expected an option of passpilot tune, got a point of"),
     "opt in.ll -O2 --advise=advised-sise=const:1": (
         2,
         "; --load=FILE.py adds others; did you mean 'advised-size'?",
@@ -118,7 +128,10 @@ SLIPS: Final = {
     "cc --policy=@oz -c source.c --log=x": (2, "cc: --log has no effect without an advisor"),
     "build --log=x -- true": (2, "build: --log has no effect without an advisor; add --inline=RUNNER"),
     "rustc --log=x source.rs": (2, "rustc: --log has no effect without an advisor; add --inline=RUNNER"),
-    "opt in.ll -O2 --log=x": (2, "opt: --log has no effect without an advisor; add --inline=RUNNER"),
+    "opt in.ll -O2 --log=x": (
+        2,
+        "opt: --log has no effect without an advisor; add --inline=RUNNER, or --advise=POINT=RUNNER for the",
+    ),
     "llc in.ll --log=x": (2, "llc: --log has no effect without an advisor; add --evict=RUNNER"),
     "mlir-opt in.mlir --log=x": (2, "mlir-opt: --log has no effect without an advisor"),
     "log diff old.log tuned": (

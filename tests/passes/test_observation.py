@@ -140,7 +140,7 @@ def test_a_feature_that_came_too_late_is_told() -> None:
         "expected a feature of the point inline, got",
         "load its file first, as --load=FILE.py does",
     )
-    lists = "`passpilot features` lists them"
+    lists = "`passpilot features --point=inline` lists them, and --load=FILE.py adds your own"
     assert told == [
         f"obs['late_one']: {expected} one registered after the advisor was made; {load}",
         f"obs['no_such_feature']: {expected} none of this name; {lists}",

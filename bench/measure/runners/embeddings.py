@@ -18,12 +18,12 @@ from typing import Final
 
 from onnx import TensorProto, helper
 
-import passpilot
 from bench.lib import Bar, command, settle, show
 from bench.lib.corpus import built
 from bench.lib.instructions import instructions
 from passpilot import find_point
 from passpilot.cli.aot import main as aot
+from passpilot.plugin.load import load_file
 from passpilot.plugin.toolchain import llvm_plugin
 from tests import stock
 from tests.corpus.build import bindir
@@ -35,19 +35,19 @@ BASE: Final = "the default"
 READ: Final[dict[str, dict[str, tuple[tuple[str, ...], float]]]] = {
     "inline": {
         BASE: ((), 1.0),
-        "IR2Vec of both functions": (("ir2vec_caller", "ir2vec_callee"), 9.0),
+        "IR2Vec of both functions": (("ir2vec_caller", "ir2vec_callee"), 1.1),
     },
     "evict": {
         BASE: ((), 1.0),
-        "MIR2Vec of the function": (("mir2vec_function",), 9.0),
-        "MIR2Vec of the candidate and the columns": (("mir2vec_candidate", "mir2vec_columns"), 9.0),
-        "the graph, 64 rows": (("graph_nodes", "graph_edges", "graph_counts", "graph_columns"), 9.0),
+        "MIR2Vec of the function": (("mir2vec_function",), 1.15),
+        "MIR2Vec of the candidate and the columns": (("mir2vec_candidate", "mir2vec_columns"), 1.2),
+        "the graph, 64 rows": (("graph_nodes", "graph_edges", "graph_counts", "graph_columns"), 1.1),
     },
 }
 """The tensors by point and name, and the bars."""
 
 
-def echo(folder: Path, point: str, names: tuple[str, ...], load: Path) -> Path:
+def echo(folder: Path, point: str, names: tuple[str, ...]) -> Path:
     """A compiled model that repeats the default's decision and reads these tensors."""
     at = find_point(point)
     types = {"int64": TensorProto.INT64, "float32": TensorProto.FLOAT}
@@ -57,16 +57,16 @@ def echo(folder: Path, point: str, names: tuple[str, ...], load: Path) -> Path:
     node = helper.make_node("Identity", [at.default.name], [at.advice.name])
     path.write_bytes(model([node], inputs, [at.advice.name]).SerializeToString())
     library = path.with_suffix(".so")
-    assert aot([str(path), "-o", str(library), f"--point={point}", f"--load={load}"]) == 0
+    assert aot([str(path), "-o", str(library), f"--point={point}"]) == 0
     return library
 
 
-def ratios(folder: Path, point: str, tool: list[str | Path], prefix: str, load: Path) -> dict[str, float]:
+def ratios(folder: Path, point: str, tool: list[str | Path], load: Path) -> dict[str, float]:
     """Instructions of the tool by what its model reads, to those with a model that reads the default."""
     lines: Mapping[str, list[str | Path]] = {
         name: [
             *tool,
-            *(f"-{prefix}load={load}", f"-{prefix}{point}=aot:{echo(folder, point, names, load)}"),
+            *(f"-passpilot-load={load}", f"-passpilot-{point}=aot:{echo(folder, point, names)}"),
             *("-o", folder / f"{point}-{number}.out"),
         ]
         for number, (name, (names, _)) in enumerate(READ[point].items())
@@ -87,19 +87,17 @@ def main(program: str = "lua", dimension: int = 75) -> None:
         stock.run("llc", "-O2", "-stop-before=greedy", code, "-o", mir)
         ir2vec = written(folder / "ir2vec.json", ir2vec_sections(dimension=dimension))
         mir2vec = written(folder / "mir2vec.json", mir2vec_sections(mir, dimension))
-        passpilot.ir2vec_features(ir2vec)
-        passpilot.mir2vec_features(mir2vec)
-        passpilot.graph_features("evict")
         load = folder / "tensors.py"
         load.write_text(
             f"import passpilot\n\npasspilot.ir2vec_features({str(ir2vec)!r})\n"
             f"passpilot.mir2vec_features({str(mir2vec)!r})\npasspilot.graph_features('evict')\n"
         )
+        load_file(str(load))
         opt = [bindir() / "opt", f"-load-pass-plugin={llvm_plugin()}", "-passes=default<Oz>", source]
         llc = [bindir() / "llc", f"-load={llvm_plugin()}", "-O2", "-filetype=obj", code]
         found = {
-            "inline": ratios(folder, "inline", opt, "passpilot-", load),
-            "evict": ratios(folder, "evict", llc, "passpilot-", load),
+            "inline": ratios(folder, "inline", opt, load),
+            "evict": ratios(folder, "evict", llc, load),
         }
     for point, row in found.items():
         show(

@@ -262,7 +262,7 @@ def test_a_message_of_the_users_own(tmp_path: Path) -> None:
             runner.tensors["node_count"][...] = 3
             assert runner.evaluate() == 1
     (tmp_path / "x.proto").write_text(SCALARS)
-    with pytest.raises(SpecMismatchError, match="got x; `passpilot features` lists them, and --load"):
+    with pytest.raises(SpecMismatchError, match="got x; `passpilot features --point=inline` lists them, and"):
         grpc_client("127.0.0.1:1", proto=str(tmp_path / "x.proto"))
 
 

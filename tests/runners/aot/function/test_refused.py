@@ -31,7 +31,7 @@ BODIES = {
     'if obs["a"] > 1:\n        x = 1\n    return x': ":4: expected a value of 'x' on every path to here, g",
     'if obs["a"] > 1:\n        return 1': ":1: expected a return on every path of decide, got the end of t",
     "return": ":2: expected a number to return, got None",
-    'return obs["nothing"]': ":2: expected a feature of a-point, got 'nothing'; `passpilot features` lists",
+    'return obs["nothing"]': ":2: expected a feature of a-point, got 'nothing'; `passpilot features --point=",
     'return obs["v"]': ":1: expected one element of a feature, got all of v, int64[1,3]; write obs['v'][0]",
     'return obs["v"][0][3]': ":2: expected an index into v, int64[1,3], got [3]",
     'return obs["v"][0][obs["a"]]': ":2: expected a constant index, got the feature a of int64[1]",
