@@ -25,7 +25,7 @@ from passpilot.training.corpus.builder import build_corpus
 from passpilot.training.corpus.recorded.child import ended_by_signals, run_clang
 from passpilot.training.corpus.recorded.from_recording import draft_programs
 from passpilot.training.corpus.recorded.makefile import after_cleaning
-from passpilot.training.corpus.recorded.recording import read_recording
+from passpilot.training.corpus.recorded.recording import COMMANDS, read_recording
 
 COMPILERS: Final = {"cc": ("cc", "gcc", "clang"), "c++": ("c++", "g++", "clang++")}
 """The names of compilers that a build may seek: those that are not installed are our commands."""
@@ -47,21 +47,17 @@ MAKE: Final = ("make", "gmake")
 def recorded_corpus(command: Sequence[str], output: str) -> str:
     """Run a build, and make a corpus of what it compiles and links; returns its folder.
 
-    If the corpus is there and no source has changed, the build is not run again.
+    What an earlier run of the same build has compiled stays, as an object does that is up to date.
 
     Raises:
         InputError: the build fails, or compiles nothing.
     """
     refuse_advice(_variables())
     folder, recording = os.path.join(output, "corpus"), os.path.abspath(os.path.join(output, RECORDING))
-    if os.path.exists(folder):
-        if is_other := _is_other_build(command, recording):
-            shutil.rmtree(recording, ignore_errors=True)
-        changed = "the command of the build" if is_other else _changed(recording)
-        if not changed:
-            warn_user(f"tuning what {folder} has; remove it to build again")
-            return folder
-        warn_user(f"{changed} has changed since {folder} was made; building again")
+    if os.path.exists(folder) and _is_other_build(command, recording):
+        warn_user(f"the command of the build has changed since {folder} was made")
+        shutil.rmtree(recording, ignore_errors=True)
+    before = _recorded(recording)
     try:
         _record(command, output, recording)
         if advice := read_recording(recording).advice:
@@ -83,6 +79,9 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
             "object; clean the build first"
         )
     if os.path.exists(folder):
+        if _recorded(recording) == before:
+            warn_user(f"{shlex.join(command)} compiles nothing new; tuning what {folder} has")
+            return folder
         shutil.rmtree(folder)
     built = build_corpus(folder, draft)
     for problem in built.problems:
@@ -171,6 +170,13 @@ def _is_other_build(command: Sequence[str], recording: str) -> bool:
     with suppress(OSError), open(recording + ".command", encoding="utf-8", errors="surrogateescape") as file:
         return file.read() != _build_text(command)
     return False
+
+
+def _recorded(recording: str) -> list[str]:
+    """The names of the records of all commands of a recording; empty if there is none."""
+    with suppress(OSError):
+        return sorted(os.listdir(os.path.join(recording, COMMANDS)))
+    return []
 
 
 def _changed(recording: str) -> str:
