@@ -235,6 +235,8 @@ def _check_keywords(command: str, keywords: Iterable[str], points: Sequence[str]
 def _refuse_lonely(command: str, name: str, point: str) -> NoReturn:
     flag = f"--{name.replace('_', '-')}"
     add = f"--{point or next(iter(POINTS_OF[command]), 'inline')}=RUNNER"
+    if point and point not in HOOKED:
+        add = f"--advise={point}=RUNNER"
     if not point:
         add += ", or --advise=POINT=RUNNER for the point of a pass"
     raise UsageError(f"{command}: {flag} has no effect without an advisor; add {add}")
@@ -273,7 +275,8 @@ def refuse_point(command: str, option: str) -> None:
     if owner := _owner(option.lstrip("-")):
         own = " or ".join(f"--{name}" for name in POINTS_OF.get(command, ()))
         expected = own or f"an option of passpilot {command}"
-        raise UsageError(f"{command}: {option}: expected {expected}, got a point of `passpilot {owner}`")
+        got = f"got a point of `passpilot {owner}`; give it to that command"
+        raise UsageError(f"{command}: {option}: expected {expected}, {got}")
 
 
 def _owner(point: str) -> str | None:

@@ -55,7 +55,9 @@ def main(argv: Sequence[str]) -> int:
         raise UsageError("compare: choose --json or --csv")
     for source in options["modules"]:
         if not os.path.isfile(source):
-            raise InputError(f"compare: expected files, which are read several times, got {source!r}")
+            there = os.path.exists(source) or source == "-"
+            got = "something else: it is read several times" if there else "no such file"
+            raise InputError(f"compare: {source}: expected a file, got {got}")
     set_llvm_options("compare", llvm)
     comparison = _compared(options, _contenders(advice), llvm)
     text = json_text if options["json"] else csv_text if options["csv"] else table_text

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -10,6 +11,7 @@ from passpilot.cli.outputs import say
 from passpilot.cli.parser import Parser, argument, count_of, option, record, shared
 from passpilot.cli.progress import progress
 from passpilot.passes.point_search import search_point
+from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import needs
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
@@ -42,6 +44,10 @@ class ImportOptions(NamedTuple):
 
 def main(argv: Sequence[str]) -> int:
     options = record(ImportOptions, make_parser().values(argv))
+    if not os.path.exists(options.model):
+        raise InputError(
+            f"{options.model}: expected a SavedModel's folder or a TFLite file, got no such file"
+        )
     with needs("tensorflow", "import"):
         from passpilot.runners.foreign.saved_model import import_model
 

@@ -80,11 +80,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 130
         return _fail(_of_user(error), traceback)
     except BrokenPipeError:
-        # The reader of our output has gone; Python must not complain about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # its reader has gone
         return 1
     except Exception as error:  # noqa: BLE001  (errors that are not passpilot's are raised again)
         return _fail(error, traceback)
+
+
+def _drop_output() -> None:
+    """Let Python not complain at its exit about what it cannot print."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -98,7 +102,7 @@ def _dispatch(arguments: list[str]) -> int:
     if name.endswith("/rustc"):  # cargo's wrapper gets the path of rustc first
         name, rest = "rustc", arguments
     if name == "help":  # `passpilot help opt` is `passpilot opt --help`
-        return _dispatch([*rest[:1], "--help"])
+        return _dispatch([*rest, "--help"])
     if name not in COMMANDS:
         from passpilot.plugin.failures import did_you_mean
 
@@ -150,6 +154,10 @@ def _fail(error: Exception, traceback: bool) -> int:
 
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         _say(f"error: expected to open another file, got: {error.strerror}; raise the limit (ulimit -n)")
+        return 1
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename is None:
+        _drop_output()
+        _say(f"error: expected to write the output, got: {error.strerror}")
         return 1
     if isinstance(error, FileNotFoundError) and error.filename is None:  # only getcwd names none
         _say("error: expected a current folder, got one that has been removed; change into another")

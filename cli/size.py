@@ -136,10 +136,11 @@ def _ladder(files: Sequence[str], tables: str, raw: str, values: dict[str, Any])
     folder, program = files[0], tuple[str, ...]()
     if not os.path.isdir(folder):
         folder, name = os.path.split(folder.rstrip("/"))
-        if os.path.isfile(files[0]) or not os.path.isdir(folder or "."):
-            msg = f"size: expected a corpus for --ladder, got {files[0]}, which has no modules"
+        marks = ("corpus", "corpus_description.json")
+        if os.path.isfile(files[0]) or not any(os.path.exists(os.path.join(folder, mark)) for mark in marks):
+            msg = f"size: expected a corpus for --ladder, or DIR/PROGRAM of one, got {files[0]}"
             raise UsageError(f"{msg}; `passpilot tune --ladder -o DIR -- make` records one")
-        folder, program = folder or ".", (name,)
+        program = (name,)
     climb(tables=tables, raw=raw, corpus=folder, program=program, **values)
 
 

@@ -31,7 +31,7 @@ from typing import TypeVar, cast, overload
 from passpilot.features.domain import Flag
 from passpilot.features.point import Point, find_point
 from passpilot.plugin.errors import Error, PolicyError, RunnerSpecError
-from passpilot.plugin.failures import describe_exception
+from passpilot.plugin.failures import describe_exception, headline
 from passpilot.plugin.process_end import is_interrupt
 from passpilot.runners.base import Frame, Host, Runner, Tensor, own_features
 from passpilot.runners.scalar import ScalarTensor
@@ -222,7 +222,7 @@ def _load(place: str) -> ModuleType:
     except BaseException as error:
         if isinstance(error, Error) or is_interrupt(error):
             raise
-        got = describe_exception(error)
+        got = headline(error) if isinstance(error, ModuleNotFoundError) else describe_exception(error)
         msg = f"runner python: module {place}: expected one that can be imported, got {got}"
         raise RunnerSpecError(msg) from error
 

@@ -226,8 +226,8 @@ def test_a_failure_names_the_module_and_the_contender(folder: Path) -> None:
     [
         (["a.bc"], "expected a runner to compare with LLVM, got none; add --inline=RUNNER", 2),
         ([SMALL], "compare: expected IN, got none", 2),
-        (["none.bc", SMALL], "expected files, which are read several times, got 'none.bc'", 1),
-        (["-", SMALL], "expected files, which are read several times, got '-'", 1),
+        (["none.bc", SMALL], "compare: none.bc: expected a file, got no such file", 1),
+        (["-", SMALL], "compare: -: expected a file, got something else: it is read several times", 1),
         (["policy.py", SMALL], "policy.py with LLVM: ", 1),
         (["a.bc", SMALL, "--json", "--csv"], "choose --json or --csv", 2),
         (["a.bc", SMALL, "--repeat=-1"], "expected a number of compilations, got '-1'", 2),

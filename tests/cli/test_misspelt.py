@@ -62,7 +62,10 @@ SLIPS: Final = {
     "opt in.ll -O7": (2, "opt: expected -O0, -O1, -O2, -O3, -Os, -Oz, got '-O7'"),
     "llc in.ll -O7": (2, "llc: expected -O0, -O1, -O2, -O3, got '-O7'"),
     "opt in.ll -passes=default<O2": (1, "'default<O2'; the '<' behind default is not closed"),
-    "opt in.ll --evict=const:0": (2, "opt: --evict: expected --inline, got a point of `passpilot llc`"),
+    "opt in.ll --evict=const:0": (
+        2,
+        "opt: --evict: expected --inline, got a point of `passpilot llc`; give it",
+    ),
     "mlir-opt in.mlir --evict=const:0": (
         2,
         "mlir-opt: --evict: expected an option of passpilot mlir-opt, got a point of `passpilot llc`",

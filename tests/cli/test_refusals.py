@@ -157,7 +157,7 @@ def test_a_wrong_command_line(command: str, here: Path) -> None:
 def test_programs_of_a_corpus_to_tune(here: Path) -> None:
     folder = corpus(here / "made")
     error = refused(here, "tune", f"--corpus={folder}", "--program=count", "--program=none", "-o", "d")
-    assert str(error).startswith("tune: expected a program of count, shout, got none")
+    assert str(error).startswith("tune: --program: expected one of count, shout, got none")
     error = refused(here, "tune", f"--corpus={folder}", "--program=out/count", "--keep=none", "-o", "d")
     assert "--keep: expected a function or variable of count" in str(error)
     change(folder, "count", runs=[])
@@ -166,7 +166,7 @@ def test_programs_of_a_corpus_to_tune(here: Path) -> None:
     assert str(caught.value) == "tune: expected a recorded run of count, got none; use 'run: {} ...'"
     (folder / "programs.json").unlink()
     error = refused(here, "tune", f"--corpus={folder}", "--program=count", "-o", "d")
-    assert str(error) == "tune: expected a program of library, got count"
+    assert str(error) == "tune: --program: expected one of library, got count"
     for arguments in folder.rglob("*.cmd"):
         arguments.write_bytes(b"-cc1\0-Oz\0")
     error = refused(here, "tune", f"--corpus={folder}", "-o", "d")

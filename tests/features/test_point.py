@@ -197,7 +197,7 @@ def test_select_keeps_the_order_asked_for() -> None:
 def test_select_names_all_that_is_not_offered() -> None:
     with pytest.raises(SpecMismatchError, match="got colour, taste; `passpilot features --point=inline`"):
         find_point("inline").select(["colour", "threshold", "taste"])
-    with pytest.raises(SpecMismatchError, match="got treshold; .*; did you mean 'threshold'"):
+    with pytest.raises(SpecMismatchError, match=r"got treshold; .*; did you mean 'threshold'"):
         find_point("inline").select(["treshold"])
 
 

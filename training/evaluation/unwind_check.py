@@ -271,7 +271,7 @@ class _ElfTable:
         try:
             data = read_regular(path)
         except OSError as error:
-            raise InputError(f"unwind check: expected {path}, got: {error.strerror}") from error
+            raise InputError(f"unwind check: {path}: expected an ELF file, got: {error.strerror}") from error
         with _reading(path, "an ELF file"):
             _core.object_sections(data)  # all are within the file
             self.elf = ELFFile(BytesIO(data))

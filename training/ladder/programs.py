@@ -134,7 +134,9 @@ def _chosen(corpus: Corpus, names: Sequence[str]) -> Iterator[CorpusProgram]:
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known)
-            raise UsageError(f"ladder: expected a program of {', '.join(sorted(known))}, got {name}{hint}")
+            raise UsageError(
+                f"ladder: --program: expected one of {', '.join(sorted(known))}, got {name}{hint}"
+            )
     yield from (known[name] for name in names or known)
 
 

@@ -401,7 +401,7 @@ def existing(path: str) -> list[KeptStudy]:
         InputError: it is not, or it is no study file.
     """
     if not os.path.exists(path):
-        raise InputError(f"{path}: expected a study, got: No such file or directory")
+        raise InputError(f"{path}: expected the file of a study, which --study=FILE writes, got no such file")
     return StudyFile(path).read()
 
 

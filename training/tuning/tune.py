@@ -150,7 +150,11 @@ def _sources(
     if not corpus and len(sources) == 1 and not isinstance(sources[0], Module) and os.path.isdir(sources[0]):
         corpus, sources = sources[0], []
     if bool(sources) + bool(corpus) + bool(build) != 1:
-        raise UsageError("tune: expected modules, or --corpus=DIR, or -- and the command of a build")
+        given = {"modules": sources, f"--corpus={corpus}": corpus, "a build": build}
+        got = " and ".join(name for name, value in given.items() if value) or "nothing"
+        raise UsageError(
+            f"tune: expected modules, or --corpus=DIR, or -- and the command of a build, got {got}"
+        )
     if len(set(sources)) < len(sources):
         raise UsageError(f"tune: expected different modules, got {', '.join(map(str, sources))}")
     return sources, corpus
@@ -337,7 +341,9 @@ class _TuneRequest:
         for name in names:
             if name not in known:
                 hint = did_you_mean(name, known)
-                raise UsageError(f"tune: expected a program of {', '.join(sorted(known))}, got {name}{hint}")
+                raise UsageError(
+                    f"tune: --program: expected one of {', '.join(sorted(known))}, got {name}{hint}"
+                )
         for name in names or known:
             program = with_kept(corpus, known[name], self.keep)
             if self.lto:

@@ -136,7 +136,7 @@ def test_sizes_of_files(climbed: tuple[Path, Done]) -> None:
     [
         (
             ("size", "--ladder", "Makefile"),
-            "size: expected a corpus for --ladder, got Makefile, which has no",
+            "size: expected a corpus for --ladder, or DIR/PROGRAM of one, got Makefile; `passpilot tune",
         ),
         (("size", "--ladder", "out", "x"), "size: expected one corpus with --ladder, got 2 files"),
         (("size", "--run={}", "Makefile"), "size: --run: expected --ladder beside it"),
@@ -147,7 +147,7 @@ def test_sizes_of_files(climbed: tuple[Path, Done]) -> None:
             ("size", "--result=-", "--markdown=-", "demo"),
             "size: --markdown, --result: expected one for standard",
         ),
-        (("size", "--ladder", "out/other"), "ladder: expected a program of demo, got other"),
+        (("size", "--ladder", "out/other"), "ladder: --program: expected one of demo, got other"),
         (("size", "--ladder", "--allow=pie", "out"), "--allow: expected some of all, icf, constants,"),
         (
             ("size", "--ladder", "--reward=xz", "out"),

@@ -223,7 +223,9 @@ def test_the_command_shows_and_merges(tmp_path: Path) -> None:
         passpilot("study", "a", "b", "-o", "c", cwd=tmp_path).out.decode() == "a: 3 trials, 12 -> 8, None\n"
     )
     assert "give --force to replace it" in refused("study", "a", "-o", "c", cwd=tmp_path)
-    assert "expected a study, got: No such file" in refused("study", "none", cwd=tmp_path)
+    assert "none: expected the file of a study, which --study=FILE writes, got no such file" in refused(
+        "study", "none", cwd=tmp_path
+    )
     assert "study: -o: expected" in refused("study", "a", "b", cwd=tmp_path, code=2)
     heavy = "('numpy', 'passpilot.plugin._core')"
     loads = f"import sys, passpilot.cli.study; print([name for name in {heavy} if name in sys.modules])"

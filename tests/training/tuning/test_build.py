@@ -78,8 +78,8 @@ def test_a_tuned_build_is_smaller_and_does_the_same(tmp_path: Path) -> None:
     assert loaded_by(folder, line[1]) - stock_size == int(told[2]) - int(told[1])
     assert subprocess.run([folder / "demo"], check=False).returncode == expected
 
-    again = tuned(folder, "out")  # the corpus is there, so nothing is built
-    assert "tuning what out/corpus has; remove it to build again" in again.err
+    again = tuned(folder, "out")  # all objects are up to date
+    assert "compiles nothing new; tuning what out/corpus has" in again.err
     other = passpilot("tune", *FLAGS, "-o", "out", "--", "true", cwd=folder)
     assert "the command of the build has changed since out/corpus was made" in other.err
     assert "expected true to compile something, got nothing" in other.err
@@ -97,7 +97,7 @@ def test_a_tuned_build_is_smaller_and_does_the_same(tmp_path: Path) -> None:
 def test_what_is_no_build_is_said(tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text("int x;\n")
     error = refused("tune", "-o", "out", "true", "main.c", cwd=tmp_path, code=2)
-    assert "got true, a program; write `-- true main.c` to search what a build makes" in error
+    assert "tune: expected -- before the command of a build; write -- true main.c" in error
     error = refused("tune", "-o", "main.c", "--", "true", cwd=tmp_path, code=2)
     assert "tune: -o: expected a folder for programs, got main.c, a file" in error
     error = refused("tune", "--compiles=0", "-o", "out", "--", "true", cwd=tmp_path, code=2)

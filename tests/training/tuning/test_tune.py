@@ -122,7 +122,7 @@ def test_a_corpus_is_searched_by_programs(tmp_path: Path) -> None:
     result = passpilot.tune(folder, program=["count"], compiles=4, jobs=2)
     assert (result.name, list(result.programs)) == ("count", [])
     assert len(result.decisions) == 2
-    with pytest.raises(passpilot.errors.UsageError, match="expected a program of count, shout, got none"):
+    with pytest.raises(passpilot.errors.UsageError, match="expected one of count, shout, got none"):
         passpilot.tune(corpus=folder, program=["none"])
 
 
