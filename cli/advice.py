@@ -188,6 +188,8 @@ def _logs(command: str, texts: Iterable[str], points: Sequence[str], source: str
     """The log paths by advised point: from --log POINT=F, or --log F if there is one advisor, or a folder."""
     logs: dict[str, str] = {}
     for text in texts:
+        if not text:
+            raise UsageError(f"{command}: --log: expected FILE or FOLDER/, got nothing")
         name, equals, path = text.partition("=")
         point = _reached_point(command, name) if equals else None
         if point is None:

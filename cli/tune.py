@@ -53,10 +53,10 @@ examples:
 
 The size of a module is that of the object file that llc -O2 makes; the size of a program is that of the
 executable that lld makes with --gc-sections --icf=safe: the bytes that are loaded, unless --reward names
-another size. Every compilation runs in a process of its own. Ctrl-C ends the search and keeps the best
-decisions; after a crash the same command goes on where it ended, with what the cache of compilations has
-(see passpilot cache). --study keeps all trials; --update starts from the best ones. All other options are
-LLVM's own."""
+another size. Every compilation runs in a process of its own. Ctrl-C ends the search, keeps the best
+decisions, and is no error; after a crash the same command goes on where it ended, with what the cache of
+compilations has (see passpilot cache). --study keeps all trials; --update starts from the best ones. All
+other options are LLVM's own."""
 
 
 BUILDS: Final = ("make", "gmake", "ninja", "cmake", "meson", "cargo", "npm", "sh", "bash")
@@ -141,6 +141,8 @@ def _searched(options: Mapping[str, Any]) -> TuneResult:
         _say(str(result))
         if result.runs:
             _say(f"{result.name}: {result.runs}")
+        if studies[-1].interrupted:
+            _say(f"{result.name}: interrupted; this is the best so far")
         _say(summary(result))
         if found := studies[-1].engine.found:
             _say(f"{result.name}: {found} of {counted(result.compiles, 'compilation')} were in the cache")

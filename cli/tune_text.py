@@ -84,13 +84,13 @@ def _brought(table: Mapping[str, Any]) -> Iterator[str]:
 def _costs(table: Mapping[str, Any]) -> Iterator[str]:
     """What is lost by the options of units, by the ladder's table, and what decisions need."""
     used = {option for unit in table.get("units", ()) for option in unit["options"].split()}
-    costs = dict.fromkeys(
-        lever.loses
-        for lever in LEVERS
-        if lever.loses and not lever.compiling and used.intersection((*lever.machine, *lever.passpilot))
-    )
+    costs: dict[str, set[str]] = {}
+    for lever in LEVERS:
+        if lever.loses and not lever.compiling:
+            costs.setdefault(lever.loses, set()).update(used.intersection((*lever.machine, *lever.passpilot)))
+    lost = [f"{cost} ({', '.join(sorted(options))})" for cost, options in costs.items() if options]
     yield "  what it costs"
-    for cost in (*costs, "the decision file belongs to the sources: `--update` renews it when they change"):
+    for cost in (*lost, "the decision file belongs to the sources: `--update` renews it when they change"):
         yield f"    {cost}"
 
 

@@ -312,4 +312,4 @@ def find_scheme(name: str) -> Scheme:
 
 
 def _refused(text: str, expected: str, got: str) -> RunnerSpecError:
-    return RunnerSpecError(f"runner {shown(text)}: expected {expected}, got {got}")
+    return RunnerSpecError(f"runner {shown(text) or repr(text)}: expected {expected}, got {got}")

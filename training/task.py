@@ -50,6 +50,8 @@ class Task:
     function: str
     with_object: bool = False
     targets: Sequence[str] = ()
+    name: str = _NAME
+    """The module's name in errors."""
 
     @classmethod
     def of(cls, start: Start, targets: Sequence[str] = ()) -> Task:
@@ -88,7 +90,7 @@ class Task:
         Raises:
             Error: the compilation failed.
         """
-        module = Module.read(self.code, name=_NAME, for_codegen=not self.pipeline)
+        module = Module.read(self.code, name=self.name, for_codegen=not self.pipeline)
         check_target(module.triple, self.targets)
         if self.function:
             _check_defined(module, self.function)
@@ -101,7 +103,7 @@ class Task:
         if not isinstance(self.measure, Measure) and not generating and not self.with_object:
             return TaskResult(value, None)
         if self.pipeline:
-            module = Module.read(module.bitcode(), name=_NAME, verify=False, for_codegen=True)
+            module = Module.read(module.bitcode(), name=self.name, verify=False, for_codegen=True)
         emitted = generate(module, self._options(), generating)
         return TaskResult(self._value(emitted) if isinstance(self.measure, Measure) else value, emitted)
 

@@ -40,7 +40,8 @@ class Style:
     def heading(self) -> str:
         """The line above the decisions."""
         width = self.log.width
-        return f"decision {'default':{width}} {'advice':{width}} {self.site}"
+        where = "place" if self.whose == "the pass" and not self.log.words else self.site
+        return f"decision {'default':{width}} {'advice':{width}} {where}"
 
     def word(self, value: object, registers: Sequence[str]) -> str:
         """A decision in words: the point's, the name of a register, or the value itself."""
@@ -95,7 +96,7 @@ class ShownDecision:
         if self.style.site == "register":
             return seen.register
         call = f"{seen.caller or '?'} -> {seen.callee or '?'}" if seen.caller or seen.callee else ""
-        return f"{call}  {seen.location}"
+        return f"{call}  {seen.location}".strip()
 
     def to_json(self, log: str = "") -> str:
         """The whole decision as one JSON object; values that are not finite become null."""

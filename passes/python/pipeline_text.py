@@ -113,6 +113,8 @@ def with_suggestion(error: InputError) -> InputError:
         return error
     if invalid := _INVALID.search(text):
         return InputError(f"{text}{_parenthesis(invalid[1])}")
+    if "invalid optimization level" in text:
+        return InputError(f"{text}; LLVM's are O0, O1, O2, O3, Os and Oz")
     if not (unknown := _UNKNOWN.search(text)):
         return error
     if unknown[2].startswith("<") and not unknown[2].endswith(">"):

@@ -109,7 +109,10 @@ def gather(
             "train data", runs, teaching.deadline, lambda _number, _result: step()
         )
         for module, result in zip(together, results, strict=True):
-            yield restated(result, f"{module.name}: {result}") if isinstance(result, Error) else result
+            if isinstance(result, Error) and not str(result).startswith(module.name):
+                yield restated(result, f"{module.name}: {result}")
+            else:
+                yield result
 
 
 def _taught(module: TaughtModule, teaching: Teaching) -> Taught:
@@ -121,7 +124,7 @@ def _taught(module: TaughtModule, teaching: Teaching) -> Taught:
     several = len(teaching.teachers) > 1
     measure = find_measure(teaching.reward) if several else None
     pipeline = module.pipeline if module.pipeline or teaching.point in hooked("emit") else "default<Oz>"
-    task = Task(code, pipeline, teaching.at, teaching.opt_level, measure, "")
+    task = Task(code, pipeline, teaching.at, teaching.opt_level, measure, "", name=module.name)
     sizes: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
         for number, teacher in enumerate(teaching.teachers):

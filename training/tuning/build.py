@@ -172,11 +172,11 @@ def _is_other_build(command: Sequence[str], recording: str) -> bool:
     return False
 
 
-def _recorded(recording: str) -> list[str]:
-    """The names of the records of all commands of a recording; empty if there is none."""
-    with suppress(OSError):
-        return sorted(os.listdir(os.path.join(recording, COMMANDS)))
-    return []
+def _recorded(recording: str) -> set[tuple[str, int]]:
+    """The names and times of the records of all commands of a recording; empty if there is none."""
+    with suppress(OSError), os.scandir(os.path.join(recording, COMMANDS)) as records:
+        return {(record.name, record.stat().st_mtime_ns) for record in records}
+    return set()
 
 
 def _changed(recording: str) -> str:

@@ -43,8 +43,11 @@ std::unique_ptr<ObjectFile> otherFile(StringRef Data) {
        Kind <= file_magic::macho_kext_bundle))
     return checked(ObjectFile::createObjectFile(MemoryBufferRef(Data, "")),
                    "object");
-  throw InputError("expected an object of ELF, COFF, Mach-O or wasm, got "
-                   "another file");
+  throw InputError(
+      std::string("expected an object of ELF, COFF, Mach-O or wasm, got ") +
+      (Kind == file_magic::bitcode
+           ? "LLVM bitcode; passpilot llc -filetype=obj makes an object of it"
+           : "another file"));
 }
 
 /// Calls \p F with the ELFFile of some class and byte order. LLVM's ObjectFile
