@@ -46,6 +46,7 @@ CHECKS: Final = (
     Check("runners.c_api"),
     Check("runners.aot"),
     Check("runners.function"),
+    Check("runners.embeddings", deadline=1500),
     Check("inline.cc"),
     Check("passes.points"),
     Check("passes.function_pass"),

@@ -20,8 +20,9 @@ module.first, module.last = tf.Variable(tf.random.normal([8, 16])), tf.Variable(
 )
 def action(observation, step_type, reward, discount):
     bounds = [float(2**n) for n in range(12)]
-    columns = [tf.raw_ops.Bucketize(input=observation[name], boundaries=bounds) / 12 for name in NAMES]
-    x = tf.cast(tf.stack([*columns, *(column * column for column in columns)], -1), tf.float32)
+    places = [tf.raw_ops.Bucketize(input=observation[name], boundaries=bounds) for name in NAMES]
+    columns = [tf.cast(place, tf.float32) / 12 for place in places]
+    x = tf.stack([*columns, *(column * column for column in columns)], -1)
     return {"inlining_decision": tf.argmax(tf.nn.relu(x @ module.first) @ module.last, -1)}
 
 

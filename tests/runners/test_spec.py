@@ -62,7 +62,7 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
     try:
         spec = parse_runner_spec(text)
     except RunnerSpecError as error:
-        assert str(error).startswith(f"runner {text}: expected ")  # noqa: PT017
+        assert str(error).startswith(f"runner {text or repr(text)}: expected ")  # noqa: PT017
     else:
         assert parse_runner_spec(str(spec)) == spec
 
