@@ -73,6 +73,7 @@ if [ "$group" = test ] && [ -z "$beside" ]; then
   need valgrind command -v valgrind
   need strace command -v strace
   need npm command -v npm
+  need ccache command -v ccache # a shape of builds
   need csmith command -v csmith
   need libcsmith-dev test -f /usr/include/csmith/csmith.h
   need libisl-dev test -f /usr/include/isl/schedule.h # an example
