@@ -104,9 +104,11 @@ def _dispatch(arguments: list[str]) -> int:
     if name == "help":  # `passpilot help opt` is `passpilot opt --help`
         return _dispatch([*rest, "--help"])
     if name not in COMMANDS:
+        from passpilot.cli.train import COMMANDS as TRAIN
         from passpilot.plugin.failures import did_you_mean
 
-        hint = did_you_mean(name, COMMANDS) or "; see passpilot --help"
+        known = [*COMMANDS, *(f"train {command}" for command in TRAIN)]
+        hint = did_you_mean(name, known) or "; see passpilot --help"
         _say(f"error: expected a command among {', '.join(COMMANDS)}, got {name!r}{hint}")
         return 2
     module, _, function = COMMANDS[name][0].partition(":")

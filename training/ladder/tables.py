@@ -41,7 +41,7 @@ def _ratios(own: LadderSizes | None, other: LadderSizes | None) -> list[str]:
 def verdict(row: LadderRow) -> str:
     """Whether a lever is taken, or why not, and what is lost by it."""
     if row.is_taken:
-        return f"taken; {row.loses}" if row.loses else "taken"
+        return f"taken; {row.loses}" if row.loses else "taken: it loses nothing"
     lost = row.loses.removeprefix(f"{row.group}: ")
     return f"{row.note}: {lost}" if row.note.startswith("--allow") else row.note
 
