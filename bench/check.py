@@ -59,6 +59,7 @@ CHECKS: Final = (
     Check("mlir.tune", hours=True),
     Check("mlir.estimate", hours=True),
     Check("training.episodes"),
+    Check("tuning.size"),
     Check("policies.unwind", ("Oz", "faults,shared", "cjson", "yajl")),
     Check("policies.throws"),
     Check("policies.ladder", hours=True),

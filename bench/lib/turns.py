@@ -33,6 +33,8 @@ class Used(NamedTuple):
     elapsed: float
     processor: float
     """User and system time."""
+    memory: int = 0
+    """The most bytes at once, of the process or of this one, which started it; 0 if nobody looked."""
 
 
 def used(command: Sequence[str | Path], folder: Path | None = None) -> Used:
@@ -43,7 +45,7 @@ def used(command: Sequence[str | Path], folder: Path | None = None) -> Used:
         child.returncode = os.waitstatus_to_exitcode(status)
     elapsed = time.perf_counter() - began
     assert child.returncode == 0, command
-    return Used(elapsed, usage.ru_utime + usage.ru_stime)
+    return Used(elapsed, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10)
 
 
 def processor_seconds(command: Sequence[str | Path], folder: Path | None = None) -> float:

@@ -93,8 +93,13 @@ def main(program: str = "lua", dimension: int = 75) -> None:
             f"passpilot.mir2vec_features({str(mir2vec)!r})\npasspilot.graph_features('evict')\n"
         )
         load_file(str(load))
-        opt = [bindir() / "opt", f"-load-pass-plugin={llvm_plugin()}", "-passes=default<Oz>", source]
-        llc = [bindir() / "llc", f"-load={llvm_plugin()}", "-O2", "-filetype=obj", code]
+        opt: list[str | Path] = [
+            bindir() / "opt",
+            f"-load-pass-plugin={llvm_plugin()}",
+            "-passes=default<Oz>",
+            source,
+        ]
+        llc: list[str | Path] = [bindir() / "llc", f"-load={llvm_plugin()}", "-O2", "-filetype=obj", code]
         found = {
             "inline": ratios(folder, "inline", opt, load),
             "evict": ratios(folder, "evict", llc, load),
