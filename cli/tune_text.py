@@ -101,6 +101,7 @@ def _functions(table: Mapping[str, Any]) -> Iterator[str]:
     largest = sorted(filter(changes.get, changes), key=lambda name: (-abs(changes[name]), name))[:FUNCTIONS]
     if largest:
         yield "  where: functions that change most, with their tables"
+        yield f"{'before':>12}{'after':>12}{'change':>8}  function"
     for name in largest:
         sizes = f"{before.get(name, 0):>12,.0f}{after.get(name, 0):>12,.0f}{changes[name]:>+8,.0f}"
         yield f"{sizes}  {_readable(name):.100}"

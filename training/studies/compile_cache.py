@@ -55,7 +55,14 @@ class CompileCache:
 
     @classmethod
     def of_user(cls) -> CompileCache:
+        """The cache that the environment names, or the one in the user's own.
+
+        Raises:
+            InputError: `FOLDER` is not that of a folder.
+        """
         if (folder := os.environ.get(FOLDER)) is not None:
+            if os.path.exists(folder) and not os.path.isdir(folder):
+                raise InputError(f"{FOLDER}: expected a folder, or no text for no cache, got {folder}")
             return cls(folder)
         home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         return cls(os.path.join(home, "passpilot", "compilations"))

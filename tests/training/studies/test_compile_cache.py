@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from passpilot.plugin.errors import InputError
 from passpilot.training.studies.compile_cache import CompileCache
 from tests.command import passpilot, refused
 from tests.training.tuning.units import modules
@@ -115,6 +116,12 @@ def test_the_cache_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for folder in (str(tmp_path), ""):
         monkeypatch.setenv("PASSPILOT_CACHE", folder)
         assert CompileCache.of_user().folder == folder
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PASSPILOT_CACHE", str(tmp_path / "file"))
+    with pytest.raises(
+        InputError, match=r"^PASSPILOT_CACHE: expected a folder, or no text for no cache, got .*file$"
+    ):
+        CompileCache.of_user()
 
 
 def test_words_are_told_apart_in_a_key() -> None:
