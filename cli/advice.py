@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
-from passpilot.features.catalogue import COMMANDS, COMMON, EMIT_PASSES, HOOKED, hooked
+from passpilot.features.catalogue import COMMANDS, COMMON, EMIT_PASSES, HOOKED, PASS_POINTS, hooked
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.failures import did_you_mean
 
@@ -255,6 +255,8 @@ def _reached_point(command: str, name: str, *, searched: bool = False) -> str | 
     from passpilot.passes.point_search import search
 
     found = current_name(name)
+    if found in PASS_POINTS and found not in _reached(command):
+        return None
     return found if is_known(found) or (searched and search(found)) else None
 
 
@@ -269,7 +271,9 @@ def _reached(command: str) -> tuple[str, ...]:
         return _reached_by(command)
     from passpilot.features.point import point_names
 
-    return *POINTS_OF[command], *(name for name in point_names() if name not in HOOKED)
+    elsewhere = {"opt": "mlir.", "mlir-opt": "llvm."}.get(command)
+    others = [name for name, table in PASS_POINTS.items() if elsewhere and table.startswith(elsewhere)]
+    return *POINTS_OF[command], *(name for name in point_names() if name not in (*HOOKED, *others))
 
 
 def refuse_point(command: str, option: str) -> None:

@@ -173,6 +173,7 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(list(self._joined(rest)), namespace)
 
     def _joined(self, rest: Iterator[str]) -> Iterator[str]:
+        given: dict[str, str] = {}
         for argument in rest:
             if argument == "--":
                 yield argument
@@ -182,7 +183,11 @@ class Parser(argparse.ArgumentParser):
             if name.startswith("-") and (new := self._old_names.get(name.lstrip("-"))):
                 name = f"--{new}"
             action = self._option_string_actions.get(name)
-            yield f"{name}{equals}{value}" if equals or action is None else self.joined(name, rest)
+            joined = f"{name}{equals}{value}" if equals or action is None else self.joined(name, rest)
+            if isinstance(action, argparse._StoreAction) and given.setdefault(action.dest, joined) != joined:
+                who = self.prog.removeprefix("passpilot ")
+                raise UsageError(f"{who}: {name}: expected one value, got {given[action.dest]} and {joined}")
+            yield joined
 
     def joined(self, option: str, rest: Iterator[str], *, others: bool = False) -> str:
         """Join an option with its value, the next argument; argparse then takes it whatever it begins with.

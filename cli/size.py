@@ -57,6 +57,8 @@ def main(argv: Sequence[str]) -> int:
                 raise UsageError(
                     f"size: --{name.replace('_', '-')}: expected no --ladder or --allow beside it"
                 )
+        if not is_ladder:
+            raise UsageError("size: --allow: expected --ladder beside it")
         _ladder(files, tables, raw, values)
         return 0
     limit, against, linker_map = values.pop("limit"), values.pop("against"), values.pop("map")

@@ -13,7 +13,7 @@ from passpilot import training
 from passpilot.cli.outputs import check_made, new_folder, prepare, quiet_pipe, say
 from passpilot.cli.parser import SECONDS, Parser, count_of
 from passpilot.cli.progress import described_progress
-from passpilot.plugin.errors import UsageError
+from passpilot.plugin.errors import InputError, UsageError, restated
 from passpilot.plugin.extras import needs
 from passpilot.training.rewards import REWARDS
 
@@ -130,7 +130,13 @@ def main(argv: Sequence[str]) -> int:
             step(run.done, run.total, run.line)
 
         command = shlex.join(["passpilot", "train", *argv])
-        result = function(**values, callbacks=[step if data else show], command=command)
+        try:
+            result = function(**values, callbacks=[step if data else show], command=command)
+        except InputError as error:
+            settings = "" if data else str(values["settings"])
+            if str(error).startswith(settings):
+                raise
+            raise restated(error, f"{settings}: {error}") from error
     with quiet_pipe():
         if data:
             say(*(f"warning: left out: {problem}" for problem in result.problems[:MOST_PROBLEMS]))

@@ -214,8 +214,9 @@ class Corpus:
     @classmethod
     def _read(cls, path: Path, root: str, carried: Carried) -> Corpus:
         place = str(path / DESCRIPTION)
-        if path.exists() and not (path / DESCRIPTION).exists():
-            raise InputError(f"{path}: expected the folder of a corpus, got {_other(path)}")
+        if not (path / DESCRIPTION).exists():
+            got = _other(path) if path.exists() else "no such folder"
+            raise InputError(f"{path}: expected the folder of a corpus, got {got}")
         description = typed_record(read_json(place), _Description, place)
         override = description.global_command_override or None
         if override == (UNSPECIFIED,):
@@ -321,7 +322,9 @@ def _other(path: Path) -> str:
     if (path / "commands").is_dir():
         return "a recording; `passpilot corpus extract` makes a corpus of it"
     inner = sorted(entry.name for entry in path.iterdir() if (entry / DESCRIPTION).is_file())
-    return f"a folder of corpora: {', '.join(inner)}" if inner else "another folder"
+    if inner:
+        return f"a folder of corpora: {', '.join(inner)}"
+    return "another folder; `passpilot corpus extract` makes one"
 
 
 def _unit(folder: Path, name: str, override: tuple[str, ...] | None, carried: Carried) -> CorpusUnit:

@@ -337,7 +337,7 @@ def collect(
         (program, gather(list(same), teaching, step))
         for program, same in groupby(wanted, key=lambda module: module.program)
     )
-    return _some(_written(programs, folder, parts, part, earlier), folder)
+    return _some(_written(programs, folder, parts, part, earlier))
 
 
 def collect_flips(
@@ -359,7 +359,7 @@ def collect_flips(
     known = wanted_programs(corpus, programs) if programs or not earlier else {}
     wanted = [name for name in known if parts.get(name, part)]
     taught = ((name, gather_flips(corpus, [name], flips, step)) for name in wanted)
-    return _some(_written(taught, folder, parts, part, earlier), folder)
+    return _some(_written(taught, folder, parts, part, earlier))
 
 
 def collect_logs(paths: Sequence[str], point: str, folder: str, part: str) -> Collected:
@@ -410,11 +410,11 @@ def _written(
     return collected
 
 
-def _some(collected: Collected, folder: str) -> Collected:
+def _some(collected: Collected) -> Collected:
     """What was collected, unless that is nothing."""
     if not any(program.decisions for program in collected.programs.values()):
         why = collected.problems[0] if collected.problems else "the modules ask nothing"
-        raise InputError(f"{folder}: expected decisions of modules, got none: {why}")
+        raise InputError(f"train data: expected decisions of modules, got none: {why}")
     return collected
 
 

@@ -281,10 +281,14 @@ def _files(paths: Sequence[str | os.PathLike[str]]) -> Iterator[Path]:
     for path in map(Path, paths):
         found = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
         if not found:
-            raise InputError(f"{path}: expected a folder with *{SUFFIX}, got none; see passpilot train data")
+            below = sorted({str(file.parent) for file in path.glob(f"*/*{SUFFIX}")})
+            hint = f"did you mean {below[0]}?" if below else "see passpilot train data"
+            raise InputError(f"{path}: expected a folder with *{SUFFIX}, got none; {hint}")
         for file in found:
             if not file.exists():
-                raise InputError(f"{file}: expected a shard of decisions, got: No such file or directory")
+                raise InputError(
+                    f"{file}: expected a shard of decisions, or a folder of them, got no such file"
+                )
             if not file.is_file():  # pyarrow would wait for a FIFO
                 raise InputError(f"{file}: expected a shard of decisions, got: not a regular file")
         yield from found

@@ -12,7 +12,7 @@ from passpilot.training.evaluation.tables import aligned, escaped, table
 from passpilot.training.ladder.ladder import SIZES, LadderResult, LadderRow, LadderSizes, size_ratio
 
 HEADS: Final = ("lever", "alone", *SIZES.values(), "instr.", "build")
-"""The columns: the reward of a lever alone, then what it gives on top of the rungs below."""
+"""The columns: the reward of a lever alone, then what it gives on top of those above."""
 
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 
@@ -83,7 +83,7 @@ def ladder_text(result: LadderResult) -> str:
     """The waterfall, the table and the flags, for a terminal."""
     bars = waterfall(result)
     cells = aligned([HEADS, *ladder_rows(result)])
-    notes = ["on top of the rungs below", *map(verdict, result.rows), ""]
+    notes = ["on top of the rows above", *map(verdict, result.rows), ""]
     width = max(map(len, cells))
     rows = [f"{cell:{width}}  {note}".rstrip() for cell, note in zip(cells, notes, strict=True)]
     title = f"{result.program}: {SIZES[result.reward]} bytes"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passpilot.passes.point_search import search_point
-from passpilot.plugin.errors import InputError, PasspilotWarning
+from passpilot.plugin.errors import InputError, PasspilotWarning, restated
 from passpilot.plugin.failures import utf8
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
@@ -98,9 +98,7 @@ class Imitation(Training):
     ) -> None:
         data = settings.data
         paths = {"train": data.train, "validation": data.validation, "test": data.test}
-        self._shards = {
-            part: DecisionShards(*paths[part]) for part in paths if paths[part] or part == "train"
-        }
+        self._shards = {part: _opened(part, paths[part]) for part in paths if paths[part] or part == "train"}
         point = search_point(self._shards["train"].schema.point)
         arrangement = Arrangement.of(point, settings.features)
         for shards in self._shards.values():
@@ -235,3 +233,10 @@ def _check_parts(parts: Mapping[str, Examples]) -> None:
             warnings.warn(
                 f"{text}; its figures say nothing about unseen programs", PasspilotWarning, stacklevel=2
             )
+
+
+def _opened(part: str, paths: Sequence[str]) -> DecisionShards:
+    try:
+        return DecisionShards(*paths)
+    except InputError as error:
+        raise restated(error, f"data.{part}: {error}") from error

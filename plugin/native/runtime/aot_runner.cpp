@@ -39,7 +39,7 @@ std::string complaint(std::ifstream File) {
   std::ifstream Self("/proc/self/exe", std::ios::binary);
   Elf64_Ehdr Header{}, Own{};
   if (!ReadHeader(File, Header) || Header.e_type != ET_DYN)
-    return "no shared library";
+    return "no shared library; `passpilot aot` makes one of a model";
   if (ReadHeader(Self, Own) &&
       (Header.e_machine != Own.e_machine ||
        Header.e_ident[EI_CLASS] != Own.e_ident[EI_CLASS]))
