@@ -21,7 +21,7 @@ FAST: Final = {
     "../README.md": 3,
     "tutorial-llvm.md": 6,
     "tutorial-mlir.md": 5,
-    "from-mlgo.md": 0,
+    "from-mlgo.md": 3,
     "rust.md": 0,
     "size-in-ci.md": 1,
     "studies.md": 0,
@@ -72,7 +72,7 @@ AFTER: Final = {
         "interop.md": 0,
         "unwind.md": 0,
         "tuning.md": 0,
-        "training.md": 0,
+        "training.md": 1,
         "training-settings.md": 0,
     },
     "tutorial-mlir.md": {
