@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -14,7 +15,13 @@ from passpilot.passes.point_search import search_point
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import needs
 from passpilot.plugin.files import write_file
+from passpilot.plugin.json_and_toml import read_input
 from passpilot.plugin.load import load_file
+
+_EXPECTED: Final = "a SavedModel's folder or a TFLite file"
+
+_MARK: Final = re.compile(rb".{4}TFL3", re.DOTALL)
+"""How a TFLite file begins."""
 
 _EPILOG: Final = """\
 examples:
@@ -42,12 +49,19 @@ class ImportOptions(NamedTuple):
     load: tuple[str, ...] = shared("load")
 
 
+def _check_kind(path: str) -> None:
+    """Refuse what is no model of TensorFlow's before TensorFlow is asked for."""
+    if os.path.isdir(path):
+        got = "" if os.path.isfile(os.path.join(path, "saved_model.pb")) else "no saved_model.pb in it"
+    else:
+        got = "" if _MARK.match(read_input(path, _EXPECTED)) else "another file"
+    if got:
+        raise InputError(f"model {path}: expected {_EXPECTED}, got {got}")
+
+
 def main(argv: Sequence[str]) -> int:
     options = record(ImportOptions, make_parser().values(argv))
-    if not os.path.exists(options.model):
-        raise InputError(
-            f"{options.model}: expected a SavedModel's folder or a TFLite file, got no such file"
-        )
+    _check_kind(options.model)
     with needs("tensorflow", "import"):
         from passpilot.runners.foreign.saved_model import import_model
 

@@ -250,7 +250,7 @@ def make_parser() -> Parser:
         help="the output: a decision file; a folder for programs. An earlier decision file stays as FILE.old",
     )
     parser.shared("result", "the search, for `passpilot report`", default="")
-    parser.shared("budget", "for each module (60)", type=SECONDS, default=BUDGET)
+    parser.shared("budget", "for each module (60)", type=SECONDS, default=None)
     add("compiles", type=count, default=0, metavar="N", help="compilations of each module, instead of a time")
     parser.shared("jobs", type=count, default=0)
     parser.shared("engine", choices=("local", "ray"), default="local")
@@ -290,7 +290,9 @@ def _parsed(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
         )
         raise UsageError(f"tune: expected -o and {made}, got none; see `passpilot tune --help`")
     budget = values.pop("budget")
-    seconds = None if values["compiles"] else budget
+    if budget and values["compiles"]:
+        raise UsageError("tune: expected --budget or --compiles, got both")
+    seconds = None if values["compiles"] else budget or BUDGET
     profile = values.pop("profile")
     if values.pop("runs") == "instructions":
         _count_runs(values)

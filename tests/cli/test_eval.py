@@ -32,11 +32,10 @@ def small(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path(shutil.copytree(made, tmp_path / "corpus"))
 
 
-def evaluated(small: Path, *arguments: str, code: int = 0) -> Done:
+def evaluated(small: Path, *arguments: str, code: int = 0, rounds: int = 0) -> Done:
     """The command's end."""
-    done = passpilot(
-        "eval", f"--corpus={small}", "-o", "r.json", "--force", "--rounds=0", *arguments, cwd=small.parent
-    )
+    words = (f"--corpus={small}", "-o", "r.json", "--force", f"--rounds={rounds}", *arguments)
+    done = passpilot("eval", *words, cwd=small.parent)
     assert done.code == code, done.err
     return done
 
@@ -45,7 +44,7 @@ def test_sizes_decisions_and_outputs(small: Path) -> None:
     policy = small.parent / "policy.py"
     policy.write_text("def decide(obs):\n    return False\n")
     arguments = [f"--contender=python:{policy}:decide", "--contender=-O2 default", "--contender=best-of:2"]
-    done = evaluated(small, *arguments, "--markdown=r.md", "--html=r.html", "--rounds=3")
+    done = evaluated(small, *arguments, "--markdown=r.md", "--html=r.html", rounds=3)
     assert done.err == ""
     made = result(small.parent / "r.json")
     assert made["complete"] is True
@@ -140,7 +139,7 @@ def test_a_driver_that_hangs(small: Path) -> None:
     source.write_text('__attribute__((constructor)) static void forever(void) { for (;;) __asm__(""); }')
     stock.run("clang", "-c", source, "-o", loop)
     change(small, "count", foreign=[str(loop)])
-    done = evaluated(small, "--baselines=-Oz", "--run-timeout=0.5", "--rounds=4", code=1)
+    done = evaluated(small, "--baselines=-Oz", "--run-timeout=0.5", rounds=4, code=1)
     assert "count, -Oz: run: expected an end within 0.5 s, got none" in done.err
     assert result(small.parent / "r.json")["programs"][1]["results"]["-Oz"]["run"]["pairs"] == 4
 

@@ -206,7 +206,11 @@ def test_a_result_is_resumed(small: Path, tmp_path: Path, monkeypatch: pytest.Mo
             "expected different policies, got '-Oz' twice",
         ),
         ({"program": ["none"]}, passpilot.errors.InputError, "expected programs among count, shout"),
-        ({"corpus": "none"}, passpilot.errors.InputError, "corpus_description.json"),
+        (
+            {"corpus": "none"},
+            passpilot.errors.InputError,
+            "none: expected the folder of a corpus, got no such",
+        ),
     ],
 )
 def test_wrong_arguments(keywords: dict[str, Any], error: type[Exception], told: str, small: Path) -> None:

@@ -83,6 +83,22 @@ SLIPS: Final = {
     "opt in.ll -O2 --at=optimizer-lst=dce": (1, "'; did you mean 'optimizer-last'?"),
     "opt in.mlir": (1, "; passpilot mlir-opt reads MLIR"),
     "mlir-opt in.mlir --cse": (2, "; passes are written --pass-pipeline='builtin.module(cse)'"),
+    "import source.c -o m.onnx": (
+        1,
+        "source.c: expected a SavedModel's folder or a TFLite file, got an",
+    ),
+    "import none -o m.onnx": (1, "none: expected a SavedModel's folder or a TFLite file, got: No such file"),
+    "import models -o m.onnx": (
+        1,
+        "expected a SavedModel's folder or a TFLite file, got no saved_model.pb",
+    ),
+    "tune in.ll --compiles=2 --budget=3 -o x": (2, "tune: expected --budget or --compiles, got both"),
+    "opt in.ll -O2 --inline=const:1 --inline=const:0": (
+        2,
+        "opt: --inline: expected one value, got --inline=const:1 and --inline=const:0",
+    ),
+    "opt in.ll -O2 --advise=mlir-tile=default": (2, "advised-vectorize, got 'mlir-tile=default'"),
+    "imitate imitate.toml": (2, "got 'imitate'; did you mean 'train imitate'?"),
     "log show source.c": (1, "expected a line of JSON, got other text"),
     "corpus stats source.c": (1, "source.c: expected the folder of a corpus, got a file"),
     "unwind check source.c source.c": (1, "source.c: expected an ELF file, got: another file"),

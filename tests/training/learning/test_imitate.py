@@ -308,4 +308,5 @@ def test_wrong_data_is_refused(taught: Path, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(text)
     error = refused("train", "imitate", "a.toml", "-o", "m", cwd=tmp_path)
     assert "a.toml: features: decision point inline: expected features among those it offers, got" in error
-    assert "got callee_user; did you mean 'callee_users'?" in error
+    assert "got callee_user; " in error
+    assert "; did you mean 'callee_users'?" in error
