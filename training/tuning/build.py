@@ -25,7 +25,8 @@ from passpilot.training.corpus.builder import build_corpus
 from passpilot.training.corpus.recorded.child import ended_by_signals, run_clang
 from passpilot.training.corpus.recorded.from_recording import draft_programs
 from passpilot.training.corpus.recorded.makefile import after_cleaning
-from passpilot.training.corpus.recorded.recording import COMMANDS, read_recording
+from passpilot.training.corpus.recorded.recorder import COMMANDS
+from passpilot.training.corpus.recorded.recording import read_recording
 
 COMPILERS: Final = {"cc": ("cc", "gcc", "clang"), "c++": ("c++", "g++", "clang++")}
 """The names of compilers that a build may seek: those that are not installed are our commands."""
