@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
     is_ladder, _ = values.pop("ladder"), values.pop("traceback")
     if is_ladder or values["allow"]:
         values.pop("limit")
-        for name in ("against", "map", "regions", "fail_over"):
+        for name in ("against", "map", "regions", "fail_over", "inlined"):
             if values.pop(name):
                 raise UsageError(
                     f"size: --{name.replace('_', '-')}: expected no --ladder or --allow beside it"
@@ -62,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
         _ladder(files, tables, raw, values)
         return 0
     limit, against, linker_map = values.pop("limit"), values.pop("against"), values.pop("map")
-    regions = values.pop("regions")
+    regions, inlined = values.pop("regions"), values.pop("inlined")
     budget_text = values.pop("fail_over")
     plain = {**dict.fromkeys(values), "reward": REWARD}
     if given := next((name for name, value in values.items() if value and value != plain[name]), None):
@@ -75,7 +75,7 @@ def main(argv: Sequence[str]) -> int:
     from passpilot.training.growth.growth import GrowthBudget
 
     budget = GrowthBudget.parse(budget_text) if budget_text else None
-    report = SizeReport.of(files, linker_map, regions)
+    report = SizeReport.of(files, linker_map, regions, inlined)
     if against:
         before = SizeReport.read(against, regions)
         return _compare(report, _pairs(before.files, report.files, against), budget, (tables, raw, limit))
@@ -118,6 +118,13 @@ def make_parser() -> Parser:
         metavar="FILE",
         help="a linker script with MEMORY, or GNU ld's map: what is taken of flash, of RAM and of other "
         "regions, of which --against shows the growth, too",
+    )
+    parser.option(
+        "inlined",
+        default="",
+        metavar="FOLDER",
+        help="logs that `passpilot cc --inline=default --log=FOLDER/` has written in the build: what was "
+        "inlined into functions that grew, with --against",
     )
     with parser.group("ladder"):
         ladder_options(parser)

@@ -8,7 +8,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 
 from passpilot.plugin.errors import InputError
@@ -24,6 +25,7 @@ from passpilot.training.growth.contents import (
     members,
     section_sizes,
 )
+from passpilot.training.growth.inlined import InlinedCalls, inlined_calls
 from passpilot.training.growth.regions import MemoryRegion, RegionUse, read_regions, region_uses
 from passpilot.training.growth.text import SizeTable, content_blocks
 from passpilot.training.rewards import xz_bytes
@@ -104,13 +106,20 @@ class MeasuredFile:
     """What it takes of regions of memory, if they are known."""
 
     @classmethod
-    def of(cls, path: str, linker_map: str = "", regions: Sequence[MemoryRegion] = ()) -> MeasuredFile:
+    def of(
+        cls,
+        path: str,
+        linker_map: str = "",
+        regions: Sequence[MemoryRegion] = (),
+        inlined: InlinedCalls = MappingProxyType({}),
+    ) -> MeasuredFile:
         """Measure a file, as `SizeReport.of` does."""
         uses = region_uses(path, regions) if regions else {}
         sections = _read(path)
         sizes = _sizes(path, sections, Commands(), DEADLINE, MOST_XZ)._asdict()
         known = {name: None if size < 0 else size for name, size in sizes.items()}
-        return cls(path, known, sections, Contents.of(path, linker_map), uses)
+        contents = replace(Contents.of(path, linker_map), inlined=inlined)
+        return cls(path, known, sections, contents, uses)
 
     @property
     def rows(self) -> dict[str, int | None]:
@@ -126,6 +135,7 @@ class MeasuredFile:
             "sections": [section._asdict() for section in self.sections],
             "units": dict(sorted(self.contents.units.items())),
             "symbols": {name: list(row) for name, row in sorted(self.contents.symbols.items())},
+            **({"inlined": _sorted(self.contents.inlined)} if self.contents.inlined else {}),
         }
 
     @classmethod
@@ -140,6 +150,7 @@ class MeasuredFile:
             sections = [SectionSize(**section) for section in row["sections"]]
             symbols = {name: SymbolSize(*symbol) for name, symbol in row["symbols"].items()}
             regions = {name: RegionUse(*use) for name, use in row.get("regions", {}).items()}
+            inlined = {name: dict[str, int](calls) for name, calls in row.get("inlined", {}).items()}
             units, loaded = dict[str, int](row["units"]), loaded_sections(sections)
             sizes = {name: row[name] for name in FileSizes._fields}
             numbers = [
@@ -148,6 +159,7 @@ class MeasuredFile:
                 *loaded.values(),
                 *(each.size for each in symbols.values()),
                 *(size for use in regions.values() for size in use),
+                *(count for calls in inlined.values() for count in calls.values()),
             ]
             texts = [row["name"], *(text for each in symbols.values() for text in each[1:])]
             if not all(isinstance(each, int) for each in numbers if each is not None):
@@ -157,7 +169,9 @@ class MeasuredFile:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             msg = f"{where}: expected what `passpilot size --result={where}` writes, got another file"
             raise InputError(msg) from error
-        return cls(row["name"], sizes, sections, Contents(row["name"], loaded, units, symbols), regions)
+        return cls(
+            row["name"], sizes, sections, Contents(row["name"], loaded, units, symbols, inlined), regions
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +181,17 @@ class SizeReport:
     files: Sequence[MeasuredFile]
 
     @classmethod
-    def of(cls, paths: Iterable[str], linker_map: str = "", regions: str = "") -> SizeReport:
-        """Measure files; `regions` is a linker script.
+    def of(
+        cls, paths: Iterable[str], linker_map: str = "", regions: str = "", inlined: str = ""
+    ) -> SizeReport:
+        """Measure files; `regions` is a linker script, `inlined` the folder of the build's decision logs.
 
         Raises:
             Error: a file cannot be measured, as `file_sizes` says.
         """
         known = read_regions(regions) if regions else []
-        return cls([MeasuredFile.of(path, linker_map, known) for path in paths])
+        calls = inlined_calls(inlined) if inlined else {}
+        return cls([MeasuredFile.of(path, linker_map, known, calls) for path in paths])
 
     @classmethod
     def read(cls, path: str, regions: str = "") -> SizeReport:
@@ -221,6 +238,10 @@ class SizeReport:
         """JSON that diffs well: the names are sorted, and a symbol has a line."""
         value = {"format": "passpilot size 2", "files": [file.to_json() for file in self.files]}
         return _lines({**value, **({"growth": growth} if growth else {})}, 0) + "\n"
+
+
+def _sorted(calls: InlinedCalls) -> dict[str, dict[str, int]]:
+    return {caller: dict(sorted(callees.items())) for caller, callees in sorted(calls.items())}
 
 
 def _lines(value: object, depth: int) -> str:

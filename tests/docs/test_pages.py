@@ -23,7 +23,7 @@ FAST: Final = {
     "tutorial-mlir.md": 5,
     "from-mlgo.md": 3,
     "rust.md": 0,
-    "size-in-ci.md": 1,
+    "size-in-ci.md": 2,
     "studies.md": 0,
     "vectorization.md": 4,
     "distribution.md": 3,

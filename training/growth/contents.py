@@ -7,7 +7,7 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -65,6 +65,8 @@ class Contents:
     sections: Mapping[str, int]
     units: Mapping[str, int]
     symbols: Mapping[str, SymbolSize]
+    inlined: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """How many calls were inlined, by caller and callee, as far as it is known."""
 
     @property
     def allocated(self) -> int:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.numbers import finite_number, whole_number
 from passpilot.training.growth.contents import Contents, SymbolSize, shown
+from passpilot.training.growth.inlined import inliners_of, newly_inlined
 
 
 class Change(NamedTuple):
@@ -79,7 +80,9 @@ class Growth:
             return []
         sizes = [{name: symbol.size for name, symbol in side.items()} for side in (old, new)]
         found = [
-            change._replace(what=_what(change, old.get(change.name), new.get(change.name)))
+            change._replace(
+                what=_what(change, old.get(change.name), new.get(change.name)) + self._why(change)
+            )
             for change in _changes(*sizes)
         ]
         known = {change.name for change in found}
@@ -90,6 +93,14 @@ class Growth:
             if what:
                 found.append(change._replace(what=what))
         return found
+
+    def _why(self, change: Change) -> str:
+        """What inlining has to do with a change, as far as logs say it."""
+        if change.what in ("grew", "new"):
+            more = newly_inlined(change.name, self.before.inlined, self.now.inlined)
+            return f"; inlines {more}" if more else ""
+        places = inliners_of(change.name, self.now.inlined) if change.what == "gone" else ""
+        return f"; inlined into {places}" if places else ""
 
     def to_json(self) -> dict[str, object]:
         """All changes."""
