@@ -301,13 +301,16 @@ def find_scheme(name: str) -> Scheme:
         return SCHEMES[name]
     entry = SCHEMES.entry(name)
     if entry is None:
+        from passpilot.runners.policy.bundle import installed_names
+
         known = SCHEMES.names()
         msg = (
             f"runner scheme {name!r}: expected one of {', '.join(known)}, or @NAME, a policy; others come "
             "from --load files (@passpilot.runner_scheme) and from packages with entry points in the group "
             f"{GROUP!r}"
         )
-        raise RunnerSpecError(f"{msg}{did_you_mean(name, known)}")
+        policies = (f"@{policy}" for policy in installed_names())
+        raise RunnerSpecError(f"{msg}{did_you_mean(name, [*known, *policies])}")
     return Scheme(cast("RunnerFactory", SCHEMES.imported(entry)), entry.value)
 
 
