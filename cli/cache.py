@@ -32,6 +32,8 @@ class CacheOptions(NamedTuple):
 
 def main(argv: Sequence[str]) -> int:
     options = record(CacheOptions, make_parser().values(argv))
+    if options.clear and options.most:
+        raise UsageError("cache: expected --clear or --most, got both")
     cache = CompileCache.of_user()
     limit = 0 if options.clear else _bytes(options.most) if options.most else None
     before = cache.contents

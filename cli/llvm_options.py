@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from passpilot.cli.advice import refuse_point
+from passpilot.cli.options_table import DOORS, TABLE
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.failures import did_you_mean
 
@@ -48,6 +49,12 @@ def _refuse(parser: Parser, option: str) -> None:
     """Refuse an option that is neither this command's nor LLVM's, if there is a hint to give."""
     command = parser.prog.removeprefix("passpilot ")
     refuse_point(command, option)
+    row = next((row for row in TABLE if row.name == option.lstrip("-")), None)
+    if row and command in DOORS and command not in row.doors:
+        others = " or ".join(f"passpilot {door}" for door in row.doors if "plugin" not in door)
+        raise UsageError(
+            f"{command}: {option}: expected an option of passpilot {command}, got one of {others}"
+        )
     levels = [known for known in parser._option_string_actions if re.fullmatch("-O.", known)]
     if levels and re.match("--?O", option):
         raise UsageError(f"{command}: expected {', '.join(levels)}, got {option!r}")

@@ -45,6 +45,9 @@ _UNKNOWN: Final = "unrecognized arguments: "
 
 _CHOICE: Final = re.compile(r"(.*: )?invalid choice: '(.*)' \(choose from (.*)\)", re.DOTALL)
 
+_TWINS: Final = {"passes": "--pass-pipeline", "pass-pipeline": "--passes", "p": "--pass-pipeline"}
+"""What a tool calls an option that another one has by this name."""
+
 _MISSING: Final = "the following arguments are required: "
 
 
@@ -246,6 +249,8 @@ class Parser(argparse.ArgumentParser):
         known = [dashed for dashed in self._option_string_actions if dashed.startswith("--")]
         if not name.startswith("-"):
             return ""
+        if (twin := _TWINS.get(name.lstrip("-"), "")) in known:
+            return f"; did you mean '{twin}'?"
         return did_you_mean(f"--{name.lstrip('-')}", known, close) or self.for_others.format(name.lstrip("-"))
 
 

@@ -120,9 +120,10 @@ def with_suggestion(error: InputError) -> InputError:
     if unknown[2].startswith("<") and not unknown[2].endswith(">"):
         return InputError(f"{text}; the '<' behind {unknown[1]} is not closed")
     if level := _levels().get(unknown[1]):
-        return InputError(
-            f"{text}; {unknown[1]} is a {level} pass: write it in {level}(...), not in another level"
-        )
+        write = f"write it in {level}(...), not in another level"
+        if level == "module":
+            write = "write passes of other levels before it in function(...), cgscc(...) or loop(...)"
+        return InputError(f"{text}; {unknown[1]} is a {level} pass: {write}")
     from passpilot.passes.python.registry import LLVM
     from passpilot.plugin.failures import did_you_mean
 

@@ -65,7 +65,7 @@ AFTER: Final = {
         "llc.md": 0,
         "advised-passes.md": 1,
         "phase-ordering.md": 0,
-        "passes.md": 0,
+        "passes.md": 1,
         "policies.md": 0,
         "stock-plugin.md": 0,
         "grpc.md": 0,

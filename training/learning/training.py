@@ -86,7 +86,9 @@ class TrainedModel:
         for part, reward in self.rewards.items():
             start = self.others.get("at the start", {})
             more = f"; at the start it was {size_change(1 - start[part], 3)}" if part in start else ""
-            lines.append(f"{part:10} {self.measure} {size_change(1 - reward, 3)} than LLVM's{more}")
+            change = size_change(1 - reward, 3)
+            link = "as" if change == "the same" else "than"
+            lines.append(f"{part:10} {self.measure} {change} {link} LLVM's{more}")
         return "\n".join(lines)
 
 
