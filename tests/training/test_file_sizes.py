@@ -112,5 +112,8 @@ def test_files_that_are_cut_off(triple: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", [b"", b"text", b"BC\xc0\xde\0\0\0\0", b"\0asm\2\0\0\0", b"!<arch>\n"])
 def test_what_is_no_object(data: bytes) -> None:
     for read in (code_bytes, allocated_bytes, function_symbols):
-        with pytest.raises(InputError, match="expected an object of ELF, COFF, Mach-O or wasm, got another"):
+        with pytest.raises(
+            InputError,
+            match=r"expected an object of ELF, COFF, Mach-O or wasm, got (another|LLVM bitcode; passpilot llc)",
+        ):
             read(data)

@@ -190,7 +190,7 @@ def test_what_is_no_model(tmp_path: Path) -> None:
     assert refusal(f"aot:{path}") == f"{start}No such file or directory"
     for content in (b"", b"\x7fEL", b"not a library\n", bytes(5000)):
         path.write_bytes(content)
-        assert refusal(f"aot:{path}") == f"{start}no shared library"
+        assert refusal(f"aot:{path}") == f"{start}no shared library; `passpilot aot` makes one of a model"
     path.unlink()
     path.mkdir()
     assert refusal(f"aot:{path}") == f"{start}Is a directory"
@@ -213,8 +213,8 @@ def test_a_model_for_another_architecture(tmp_path: Path) -> None:
     assert refusal(f"aot:{tmp_path}/other.so").endswith("got one for another architecture")
     for place, value, told in (
         (4, 1, "one for another architecture"),  # EI_CLASS: 32 bits
-        (16, 1, "no shared library"),  # e_type: an object file
-        (16, 2, "no shared library"),  # a program
+        (16, 1, "no shared library; `passpilot aot` makes one of a model"),  # e_type: an object file
+        (16, 2, "no shared library; `passpilot aot` makes one of a model"),  # a program
     ):
         code = bytearray((tmp_path / "m.so").read_bytes())
         code[place] = value

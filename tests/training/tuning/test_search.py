@@ -206,7 +206,7 @@ def test_a_program_that_does_not_link_is_an_error(tmp_path: Path) -> None:
         ),
         (("-o", "x"), 2, "expected modules, or --corpus=DIR, or -- and the command of a build"),
         (("a.bc", "-o", "x", "--", "make"), 2, "expected modules, or --corpus=DIR, or -- and"),
-        (("-o", "x", "--corpus=none"), 1, "none/corpus_description.json: expected "),
+        (("-o", "x", "--corpus=none"), 1, "none: expected the folder of a corpus, got no such"),
         (("-o", "x", "--", "true"), 1, "expected true to compile something, got nothing"),
         (("-o", "x", "--", "false"), 1, "expected false to succeed, got exit code 1"),
         (("-o", "x", "--", "./none"), 1, "expected a command, got ./none, which cannot be run"),
