@@ -98,6 +98,22 @@ SLIPS: Final = {
         "opt: --inline: expected one value, got --inline=const:1 and --inline=const:0",
     ),
     "opt in.ll -O2 --advise=mlir-tile=default": (2, "advised-vectorize, got 'mlir-tile=default'"),
+    "opt in.ll -O2 --unwind=shared": (
+        2,
+        "opt: --unwind: expected an option of passpilot opt, got one of",
+    ),
+    "opt in.ll -O2 --best-of=3": (
+        2,
+        "opt: --best-of: expected an option of passpilot opt, got one of",
+    ),
+    "opt in.ll --pass-pipeline=sroa": (2, "; did you mean '--passes'?"),
+    "mlir-opt in.mlir --passes=cse": (2, "; did you mean '--pass-pipeline'?"),
+    "eval --corpus=parts --contender=default --inline=const:0": (2, "expected --contender=RUNNER or --conte"),
+    "opt in.ll -passes=sroa,default<O2>": (
+        1,
+        "a module pass: write passes of other levels before it in",
+    ),
+    "cache --clear --most=5M": (2, "cache: expected --clear or --most, got both"),
     "imitate imitate.toml": (2, "got 'imitate'; did you mean 'train imitate'?"),
     "log show source.c": (1, "expected a line of JSON, got other text"),
     "corpus stats source.c": (1, "source.c: expected the folder of a corpus, got a file"),
