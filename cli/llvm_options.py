@@ -49,20 +49,20 @@ def _refuse(parser: Parser, option: str) -> None:
     """Refuse an option that is neither this command's nor LLVM's, if there is a hint to give."""
     command = parser.prog.removeprefix("passpilot ")
     refuse_point(command, option)
+    levels = [known for known in parser._option_string_actions if re.fullmatch("-O.", known)]
+    if levels and re.match("--?O", option):
+        raise UsageError(f"{command}: expected {', '.join(levels)}, got {option!r}")
+    from passpilot.plugin import _core
+
+    if _core.option_kind(option.lstrip("-")) != _core.OptionKind.UNKNOWN:
+        return
     row = next((row for row in TABLE if row.name == option.lstrip("-")), None)
     if row and command in DOORS and command not in row.doors:
         others = " or ".join(f"passpilot {door}" for door in row.doors if "plugin" not in door)
         raise UsageError(
             f"{command}: {option}: expected an option of passpilot {command}, got one of {others}"
         )
-    levels = [known for known in parser._option_string_actions if re.fullmatch("-O.", known)]
-    if levels and re.match("--?O", option):
-        raise UsageError(f"{command}: expected {', '.join(levels)}, got {option!r}")
-    from passpilot.plugin import _core
-
-    if _core.option_kind(option.lstrip("-")) == _core.OptionKind.UNKNOWN and (
-        hint := parser.suggestion(option, CLOSE)
-    ):
+    if hint := parser.suggestion(option, CLOSE):
         raise UsageError(f"{command}: {option}: expected an option of passpilot {command} or LLVM{hint}")
 
 

@@ -98,10 +98,6 @@ SLIPS: Final = {
         "opt: --inline: expected one value, got --inline=const:1 and --inline=const:0",
     ),
     "opt in.ll -O2 --advise=mlir-tile=default": (2, "advised-vectorize, got 'mlir-tile=default'"),
-    "opt in.ll -O2 --unwind=shared": (
-        2,
-        "opt: --unwind: expected an option of passpilot opt, got one of",
-    ),
     "opt in.ll -O2 --best-of=3": (
         2,
         "opt: --best-of: expected an option of passpilot opt, got one of",
