@@ -278,11 +278,10 @@ def _reached(command: str) -> tuple[str, ...]:
 
 def refuse_point(command: str, option: str) -> None:
     """Refuse an option that advises a decision point of another command."""
-    if command == "eval" and _owner(option.lstrip("-")):
-        raise UsageError(
-            f"eval: {option}: expected --contender=RUNNER or --contender=POINT=RUNNER, got a point"
-        )
     if owner := _owner(option.lstrip("-")):
+        if command == "eval":
+            own = "--contender=RUNNER or --contender=POINT=RUNNER"
+            raise UsageError(f"eval: {option}: expected {own}, got a point")
         own = " or ".join(f"--{name}" for name in POINTS_OF.get(command, ()))
         expected = own or f"an option of passpilot {command}"
         got = f"got a point of `passpilot {owner}`; give it to that command"

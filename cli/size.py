@@ -50,15 +50,11 @@ def main(argv: Sequence[str]) -> int:
     if tables == raw == "-":
         raise UsageError("size: --markdown, --result: expected one for standard output, got both")
     is_ladder, _ = values.pop("ladder"), values.pop("traceback")
-    if is_ladder or values["allow"]:
+    if is_ladder:
         values.pop("limit")
         for name in ("against", "map", "regions", "fail_over", "inlined"):
             if values.pop(name):
-                raise UsageError(
-                    f"size: --{name.replace('_', '-')}: expected no --ladder or --allow beside it"
-                )
-        if not is_ladder:
-            raise UsageError("size: --allow: expected --ladder beside it")
+                raise UsageError(f"size: --{name.replace('_', '-')}: expected no --ladder beside it")
         _ladder(files, tables, raw, values)
         return 0
     limit, against, linker_map = values.pop("limit"), values.pop("against"), values.pop("map")
@@ -69,6 +65,8 @@ def main(argv: Sequence[str]) -> int:
         raise UsageError(f"size: {'-o' if given == 'output' else f'--{given}'}: expected --ladder beside it")
     if linker_map and len(files) > 1:
         raise UsageError(f"size: --map: expected one program, got {len(files)} files")
+    if inlined and not (against or raw):
+        raise UsageError("size: --inlined: expected --against or --result beside it")
     if budget_text and not against:
         raise UsageError("size: --fail-over: expected --against beside it")
     from passpilot.training.file_sizes import SizeReport
@@ -124,7 +122,7 @@ def make_parser() -> Parser:
         default="",
         metavar="FOLDER",
         help="logs that `passpilot cc --inline=default --log=FOLDER/` has written in the build: what was "
-        "inlined into functions that grew, with --against",
+        "inlined into functions that grew, with --against or --result",
     )
     with parser.group("ladder"):
         ladder_options(parser)

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.numbers import finite_number, whole_number
 from passpilot.training.growth.contents import Contents, SymbolSize, shown
-from passpilot.training.growth.inlined import inliners_of, newly_inlined
+from passpilot.training.growth.inlined import inlined_into, inliners, newly_inlined
 
 
 class Change(NamedTuple):
@@ -79,9 +79,10 @@ class Growth:
         if not old or not new:
             return []
         sizes = [{name: symbol.size for name, symbol in side.items()} for side in (old, new)]
+        places = inliners(self.now.inlined)
         found = [
             change._replace(
-                what=_what(change, old.get(change.name), new.get(change.name)) + self._why(change)
+                what=_what(change, old.get(change.name), new.get(change.name)) + self._why(change, places)
             )
             for change in _changes(*sizes)
         ]
@@ -94,13 +95,13 @@ class Growth:
                 found.append(change._replace(what=what))
         return found
 
-    def _why(self, change: Change) -> str:
+    def _why(self, change: Change, places: Mapping[str, Sequence[str]]) -> str:
         """What inlining has to do with a change, as far as logs say it."""
         if change.what in ("grew", "new"):
             more = newly_inlined(change.name, self.before.inlined, self.now.inlined)
             return f"; inlines {more}" if more else ""
-        places = inliners_of(change.name, self.now.inlined) if change.what == "gone" else ""
-        return f"; inlined into {places}" if places else ""
+        into = inlined_into(change.name, places) if change.what == "gone" else ""
+        return f"; inlined into {into}" if into else ""
 
     def to_json(self) -> dict[str, object]:
         """All changes."""

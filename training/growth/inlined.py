@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from passpilot.features.log.reader import read_log
-from passpilot.features.point import find_point
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import files_below
 from passpilot.training.growth.contents import shown
@@ -23,6 +21,9 @@ def inlined_calls(folder: str) -> InlinedCalls:
         InputError: the folder has no log of the inliner.
         LogError: a log cannot be read.
     """
+    from passpilot.features.log.reader import read_log  # other reports read no log
+    from passpilot.features.point import find_point
+
     advice = find_point("inline").advice.name
     found: dict[str, Counter[str]] = {}
     logs = 0
@@ -64,7 +65,15 @@ def _calls(more: Mapping[str, int]) -> Iterator[str]:
             yield shown(callee) if count == 1 else f"{shown(callee)} ({count} calls)"
 
 
-def inliners_of(symbol: str, now: InlinedCalls) -> str:
-    """The functions into which a function was inlined, in words; empty if there is none."""
-    name = _function(symbol)
-    return ", ".join(sorted(shown(caller) for caller, callees in now.items() if name in callees))
+def inliners(calls: InlinedCalls) -> Mapping[str, Sequence[str]]:
+    """The functions into which a function was inlined, by its name."""
+    found: dict[str, list[str]] = {}
+    for caller, callees in calls.items():
+        for callee in callees:
+            found.setdefault(callee, []).append(caller)
+    return found
+
+
+def inlined_into(symbol: str, places: Mapping[str, Sequence[str]]) -> str:
+    """The functions of `inliners` into which a function was inlined, in words; empty if there is none."""
+    return ", ".join(sorted(map(shown, places.get(_function(symbol), ()))))

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from passpilot.training.growth.inlined import inliners_of, newly_inlined
+from passpilot.training.growth.inlined import inlined_into, inliners, newly_inlined
 from tests.command import passpilot, refused
 
 SOURCE: Final = """\
@@ -75,17 +75,21 @@ def test_only_more_calls_count() -> None:
     assert newly_inlined("x.c:f", {"f": {"a": 1, "b": 1}}, now) == "c::d(), a"
     assert newly_inlined("f", {}, now) == "a (2 calls), c::d(), b"
     assert newly_inlined("g", {"g": {"a": 3}}, now) == newly_inlined("h", {}, now) == ""
-    assert inliners_of("x.c:a", now) == "f, g"
-    assert inliners_of("f", now) == ""
+    assert inlined_into("x.c:a", inliners(now)) == "f, g"
+    assert inlined_into("f", inliners(now)) == ""
 
 
 def test_a_folder_without_such_logs(here: Path) -> None:
     (here / "other").mkdir()
     error = refused("size", "now", "--against=before", "--inlined=other", cwd=here)
     assert "other: expected logs of the inliner, got none; build with `passpilot cc --inline=default" in error
-    assert "none: expected a folder, got none" in refused("size", "now", "--inlined=none", cwd=here)
+    assert "none: expected a folder, got none" in refused(
+        "size", "now", "--against=before", "--inlined=none", cwd=here
+    )
+    error = refused("size", "now", "--inlined=now-logs", cwd=here, code=2)
+    assert "size: --inlined: expected --against or --result beside it" in error
     error = refused("size", "--ladder", "now", "--inlined=other", cwd=here, code=2)
-    assert "size: --inlined: expected no --ladder or --allow beside it" in error
+    assert "size: --inlined: expected no --ladder beside it" in error
     wrong = json.loads(passpilot("size", "now", "--inlined=now-logs", "--result=-", cwd=here).out)
     wrong["files"][0]["inlined"]["first"]["scale"] = "two"
     (here / "wrong.json").write_text(json.dumps(wrong))

@@ -204,7 +204,7 @@ def test_a_large_program(tmp_path: Path) -> None:
         ),
         (("--against=text",), 1, "text: expected an object of ELF, COFF, Mach-O or wasm, got another file"),
         (("--map=text",), 1, "text: expected a map of lld, got another file; link with -fuse-ld=lld"),
-        (("--ladder", "--against=before"), 2, "size: --against: expected no --ladder or --allow beside it"),
+        (("--ladder", "--against=before"), 2, "size: --against: expected no --ladder beside it"),
         (("before", "--map=now.map"), 2, "size: --map: expected one program, got 2 files"),
     ],
 )
