@@ -35,7 +35,7 @@ functions = [each for each in module.copy().functions if not each.is_declaration
     ],
 )
 def test_a_guide(program: Path, tmp_path: Path, guide: str, pieces: int) -> None:
-    for name in ("in.bc", "prog.bc", "zstd.bc"):
+    for name in ("in.bc", "prog.bc", "fast.bc", "zstd.bc"):
         shutil.copy(program, tmp_path / name)
     written(tmp_path / "vocabulary.json", ir2vec_sections())
     python = re.findall(r"```python\n(.*?)```", (ROOT / guide).read_text(), re.DOTALL)
