@@ -248,7 +248,7 @@ class Parser(argparse.ArgumentParser):
         name = option.partition("=")[0]
         known = [dashed for dashed in self._option_string_actions if dashed.startswith("--")]
         if not name.startswith("-"):
-            return ""
+            return f"; did you mean '--{name}'?" if f"--{name}" in known else ""
         if (twin := _TWINS.get(name.lstrip("-"), "")) in known:
             return f"; did you mean '{twin}'?"
         return did_you_mean(f"--{name.lstrip('-')}", known, close) or self.for_others.format(name.lstrip("-"))

@@ -227,8 +227,11 @@ class DecisionPoint(Generic[Answer]):
         whole = {**self.absent, **values}
         if whole.keys() == self._names:
             return whole
-        expected, got = ", ".join(sorted(self._names)), ", ".join(sorted(map(str, values))) or "none"
-        raise FeatureError(f"{self._who}: expected values of {expected}, got {got}")
+        missing, extra = self._names - whole.keys(), whole.keys() - self._names
+        got = [f"no {name}" for name in sorted(missing)]
+        got += [f"{name}, which is no feature of it" for name in sorted(map(str, extra))]
+        expected = ", ".join(sorted(self._names))
+        raise FeatureError(f"{self._who}: expected values of {expected}, got {' and '.join(got)}")
 
     def _mask(self, values: Values) -> Tensors | None:
         if not isinstance(self._domain, Choice):

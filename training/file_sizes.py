@@ -201,7 +201,10 @@ class SizeReport:
             Error: the file is neither.
         """
         if not read_input(path, "a result of passpilot size, or a program").lstrip().startswith(b"{"):
-            return cls.of([path], regions=regions)
+            try:
+                return cls.of([path], regions=regions)
+            except InputError as error:
+                raise InputError(f"{error}; `passpilot size PROGRAM --result={path}` writes what is read here") from error
         value = read_json(path)
         files = value.get("files") if isinstance(value, dict) else None
         return cls([MeasuredFile.from_json(file, path) for file in files] if isinstance(files, list)

@@ -62,6 +62,8 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
     if "-Xlinker" in added:
         _refuse_other_compilers(name, whole)
     note_level(name, options, command, whole)
+    if options.stats and not added and command.generates_code:
+        options.note_unasked()
     environment = {**os.environ, **options.environment()}
     if (options.best_of > 1 or options.tries > 1) and command.makes_objects and not command.is_unoptimized:
         from passpilot.cli.cc.best_of import choose_policy

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import subprocess
 import threading
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +29,7 @@ from passpilot.plugin.mlir.exchange import replace, usable
 from passpilot.plugin.mlir.functions import RunPass
 from passpilot.plugin.mlir.place import operation_of, place_of
 from passpilot.plugin.process_end import is_interrupt
+from passpilot.plugin.version import MAJOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -297,7 +300,7 @@ def _end(element: Element) -> int:
 def _expected(element: Element, problem: str) -> str:
     """Shortens MLIR's message about a wrong element to one line."""
     if f"'{element.name}' does not refer to a registered pass" in problem:
-        hint = did_you_mean(element.name, MLIR.names())
+        hint = did_you_mean(element.name, [*MLIR.names(), *_native_names()])
         load = "" if {*MLIR.names()} - {*MLIR.own} else "; --load=FILE.py adds passes in Python"
         return (
             f"expected a pass of MLIR's or one in Python, got a name that nobody has registered{load}{hint}"
@@ -305,6 +308,16 @@ def _expected(element: Element, problem: str) -> str:
     line = next(line for line in problem.splitlines() if line.strip())
     line = line.rpartition("error: ")[2].removeprefix("<Pass-Options-Parser>").strip(": ")
     return f"expected what MLIR takes, got: {line}"
+
+
+def _native_names() -> list[str]:
+    """The names of MLIR's own passes, for a hint: those that mlir-opt lists, which the bindings cannot."""
+    try:
+        command = [f"mlir-opt-{MAJOR}", "--help"]
+        told = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return re.findall(r"^ {6}--([\w-]+) ", told, re.MULTILINE)
 
 
 def _stop_if_erased(name: str, location: object, operation: Operation) -> None:

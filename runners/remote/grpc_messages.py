@@ -130,6 +130,8 @@ def split_address(text: str, who: str) -> tuple[str, int]:
         UsageError: the text has another form.
     """
     found = _ADDRESS.fullmatch(text)
-    if found is None or int(found[2]) >= 1 << 16:
+    if found is None:
         raise UsageError(f"{who}: expected HOST:PORT, got {text!r}")
+    if int(found[2]) >= 1 << 16:
+        raise UsageError(f"{who}: expected a port below 65536, got {found[2]}")
     return found[1] or "127.0.0.1", int(found[2])

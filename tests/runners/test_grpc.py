@@ -65,7 +65,7 @@ def test_client_may_come_before_its_server() -> None:
         ("grpc:", "expected HOST:PORT, got ''"),
         ("grpc:host", "expected HOST:PORT, got 'host'"),
         ("grpc:host:x", "expected HOST:PORT"),
-        ("grpc:host:65536", "expected HOST:PORT"),
+        ("grpc:host:65536", "expected a port below 65536, got 65536"),
         ("grpc:::1:80", "expected HOST:PORT"),
         ("grpc:[::1:80", "expected HOST:PORT"),
         ("grpc:a b:80", "expected HOST:PORT"),

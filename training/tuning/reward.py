@@ -83,7 +83,8 @@ class RewardText:
             found = _TERM.fullmatch(part)
             if not found or found[2] not in NAMES:
                 known = f"{', '.join(NAMES)}, {RUN}: COMMAND, or a sum such as 0.8*allocated+0.2*mca"
-                raise UsageError(f"--reward: expected {known}, got {part!r}")
+                hint = did_you_mean(found[2] if found else part, NAMES)
+                raise UsageError(f"--reward: expected {known}, got {part!r}{hint}")
             terms.append((float(found[1] or 1), found[2]))
         bounds, runs = [], []
         for limit in limits:

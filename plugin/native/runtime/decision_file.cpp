@@ -71,6 +71,20 @@ struct Mistake {
 constexpr const char *DataHint =
     "decision files are data: give it to the compiler yourself";
 
+/// What to write instead of a wrong line, by its first word.
+constexpr std::pair<std::string_view, const char *> Forms[] = {
+    {"pipeline", "write pipeline PASSES, once for a unit"},
+    {"option", "write option NAME or option NAME=VALUE"},
+    {"level", "write level O0, O1, O2, O3, Os or Oz"},
+    {"inline",
+     "write inline NUMBER yes|no CALLER CALLEE BYTES, each NUMBER of a "
+     "CALLER and CALLEE once"},
+    {"function",
+     "write function NAME WORD, each NAME once; WORD is one or more "
+     "of minsize|optsize|speed, unroll=N, vectorize=N, nooutline, "
+     "unwind=MODE"},
+};
+
 using Words = std::vector<std::string_view>;
 
 /// Reads the words about a function; false if they are wrong.
@@ -134,8 +148,14 @@ std::optional<Mistake> readDecision(std::string_view Line, UnitDecisions &U) {
     for (size_t I = 1; I < W.size(); ++I)
       U.Searched.emplace_back(W[I]);
   }
-  return Good ? std::nullopt
-              : std::optional(Mistake{"a decision", std::string(Line)});
+  if (Good)
+    return std::nullopt;
+  Mistake M;
+  M.Got = Line;
+  for (const auto &[Name, Hint] : Forms)
+    if (Kind == Name)
+      M.Hint = Hint;
+  return M;
 }
 
 /// The number of path components at the end that are equal.

@@ -155,7 +155,7 @@ std::string pointsOf(const PolicyRecipe &R) {
   Points.reserve(R.Runners.size());
   for (const auto &[Point, Runner] : R.Runners)
     Points.push_back(Point);
-  return Points.empty() ? "none" : joined(Points);
+  return Points.empty() ? "no point, only passes and options" : joined(Points);
 }
 
 } // namespace
@@ -283,7 +283,8 @@ std::string PolicyRecord::runner(std::string_view Spec,
     return Found->second;
   Error = who() + ": expected a policy for the decision point " + Point +
           ", got one for " + pointsOf(*R) +
-          "; leave the point out, or use another policy for it";
+          "; give the whole policy (--policy), or give " + Point +
+          " another one";
   return "";
 }
 

@@ -156,6 +156,14 @@ void forgetFailure(const Module &M) {
   FailedModules.erase(&M);
 }
 
+/// The end of an error in clang, which says nothing of the file it compiles: a
+/// build compiles many.
+static std::string fileOf(const Module *Of, StringRef Text) {
+  if (!Of || !isClang() || Text.contains(Of->getModuleIdentifier()))
+    return "";
+  return " [while compiling " + Of->getModuleIdentifier() + "]";
+}
+
 void tell(LLVMContext &C, const Module *Of, const Messages &Report) {
   for (const Message &M : Report) {
     if (M.isError()) {
@@ -165,9 +173,10 @@ void tell(LLVMContext &C, const Module *Of, const Messages &Report) {
     }
     if (M.Kind == "warning")
       warn(C, M.Text);
+    else if (M.isError())
+      C.diagnose(DiagnosticInfoGeneric(shown(M.Text + fileOf(Of, M.Text))));
     else
-      C.diagnose(DiagnosticInfoGeneric(shown(M.Text),
-                                       M.isError() ? DS_Error : DS_Remark));
+      C.diagnose(DiagnosticInfoGeneric(shown(M.Text), DS_Remark));
   }
 }
 

@@ -139,7 +139,7 @@ def test_names_of_other_values(values: Row) -> None:
     point = declared()
     for advisors in ([], [point.advisor("const:1")]):
         with pytest.raises(
-            FeatureError, match=r"expected values of mask, share, size, got (size|colour|none)"
+            FeatureError, match=r"expected values of mask, share, size, got (no share|colour)"
         ):
             once(lambda: point.ask(values), *advisors)
 

@@ -257,6 +257,11 @@ def test_a_pipeline_for_another_operation() -> None:
         mlir.run_pipeline(parsed(), "func.func(cse)")
 
 
+def test_a_misspelt_pass_of_mlir_has_a_hint() -> None:
+    with pytest.raises(InputError, match=r"; did you mean 'canonicalize'\?$"):
+        mlir.run_pipeline(parsed(), "builtin.module(canonicalise)")
+
+
 def test_what_native_passes_refuse() -> None:
     text = "builtin.module(func.func(inline))"
     told = r"'func.func' op  was scheduled to run under the inliner, .*-:1:1"
