@@ -18,6 +18,7 @@ from passpilot.training.tuning.build import (
     build_words,
     is_advised,
     names_in,
+    note_other_compilers,
     nothing_compiled,
 )
 
@@ -62,6 +63,8 @@ def main(argv: Sequence[str]) -> int:
         environment = build_environment(names, programs, recording, words)
         code = run_clang("/bin/sh", build_words("build", command, environment), environment)
         seen = names_in(programs)
+        if words:
+            note_other_compilers(programs)
     if not code and not any(map(is_advised, seen)):
         warn_user(nothing_compiled("build", command, seen))
     return code

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from passpilot.cli.advice import refuse_point
-from passpilot.cli.options_table import DOORS, TABLE
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.failures import did_you_mean
 
@@ -56,13 +55,14 @@ def _refuse(parser: Parser, option: str) -> None:
 
     if _core.option_kind(option.lstrip("-")) != _core.OptionKind.UNKNOWN:
         return
-    row = next((row for row in TABLE if row.name == option.lstrip("-")), None)
-    if row and command in DOORS and command not in row.doors:
-        others = " or ".join(f"passpilot {door}" for door in row.doors if "plugin" not in door)
+    from passpilot.cli.owners import owners
+
+    hint = parser.suggestion(option, CLOSE)
+    if not hint.startswith("; did") and (others := owners(option, command)):
         raise UsageError(
             f"{command}: {option}: expected an option of passpilot {command}, got one of {others}"
         )
-    if hint := parser.suggestion(option, CLOSE):
+    if hint:
         raise UsageError(f"{command}: {option}: expected an option of passpilot {command} or LLVM{hint}")
 
 

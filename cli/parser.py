@@ -236,6 +236,10 @@ class Parser(argparse.ArgumentParser):
             message = f"expected no more arguments, got {unknown}"
             if option.startswith("-"):
                 message = f"{option}: expected an option of {self.prog}"
+                from passpilot.cli.owners import owners
+
+                if not hint.startswith("; did") and (others := owners(option, who)):
+                    raise UsageError(f"{who}: {message}, got one of {others}")
         elif wrong := _CHOICE.fullmatch(message):
             name, value, choices = wrong.groups()
             known = re.findall(r"'([^']*)'", choices)

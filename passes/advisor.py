@@ -108,6 +108,8 @@ class Advisor:
         self.name = (
             shown(runner) if isinstance(runner, str) else getattr(runner, "__name__", type(runner).__name__)
         )
+        self._by = f" ({self.name})" if isinstance(runner, str) else ""
+        """The end of errors about answers."""
         self.runner = make_runner_or_absent(
             runner, point, timeout=timeout, default_on_error=on_error == "default"
         )
@@ -359,7 +361,7 @@ class Advisor:
         if kind == FailureKind.LOG:
             return LogError(f"decision log {self._log} at {where}: expected to write it, got: {text}")
         if kind == FailureKind.ADVICE:
-            return AdviceError(f"{who}: {text}; {words_of(self.point).hint}")
+            return AdviceError(f"{who}: {text}; {words_of(self.point).hint}{self._by}")
         return ModelError(f"{who}: {text}")
 
 

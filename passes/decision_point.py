@@ -230,7 +230,7 @@ class DecisionPoint(Generic[Answer]):
         missing, extra = self._names - whole.keys(), whole.keys() - self._names
         got = [f"no {name}" for name in sorted(missing)]
         got += [f"{name}, which is no feature of it" for name in sorted(map(str, extra))]
-        expected = ", ".join(sorted(self._names))
+        expected = ", ".join(sorted(self._names - self.absent.keys()))
         raise FeatureError(f"{self._who}: expected values of {expected}, got {' and '.join(got)}")
 
     def _mask(self, values: Values) -> Tensors | None:

@@ -154,7 +154,8 @@ class OutputFile:
             os.close(fd)
 
     def _cannot(self, error: OSError) -> InputError:
-        return InputError(f"{self.path}: expected a file to write, got: {error.strerror}")
+        name = "standard output" if self.path == "-" else self.path
+        return InputError(f"{name}: expected a file to write, got: {error.strerror}")
 
     def __enter__(self) -> OutputFile:
         return self

@@ -204,7 +204,9 @@ class SizeReport:
             try:
                 return cls.of([path], regions=regions)
             except InputError as error:
-                raise InputError(f"{error}; `passpilot size PROGRAM --result={path}` writes what is read here") from error
+                raise InputError(
+                    f"{error}; `passpilot size PROGRAM --result={path}` writes what is read here"
+                ) from error
         value = read_json(path)
         files = value.get("files") if isinstance(value, dict) else None
         return cls([MeasuredFile.from_json(file, path) for file in files] if isinstance(files, list)

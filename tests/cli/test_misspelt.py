@@ -102,6 +102,15 @@ SLIPS: Final = {
         2,
         "opt: --best-of: expected an option of passpilot opt, got one of",
     ),
+    "opt in.ll -O2 --compiles=3": (
+        2,
+        "opt: --compiles: expected an option of passpilot opt, got one of passpilot tune",
+    ),
+    "tune --policy=@oz -o x -- make": (2, "got one of passpilot opt or passpilot llc or passpilot cc"),
+    "size in.ll --compiles=3": (
+        2,
+        "size: --compiles: expected an option of passpilot size, got one of passpilot tune",
+    ),
     "opt in.ll --pass-pipeline=sroa": (2, "; did you mean '--passes'?"),
     "mlir-opt in.mlir --passes=cse": (2, "; did you mean '--pass-pipeline'?"),
     "eval --corpus=parts --contender=default --inline=const:0": (2, "expected --contender=RUNNER or --conte"),

@@ -45,7 +45,7 @@ SLOW: Final = {
     "front-ends.md": 5,
     "rust-firmware.md": 2,
     "recipes.md": 10,
-    "smaller.md": 0,
+    "smaller.md": 2,
     "own-optimizer.md": 1,
     "tuning-mlir.md": 0,
 }

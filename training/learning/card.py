@@ -125,6 +125,7 @@ def _trained(
     more: Mapping[str, Iterable[str]] = {},
 ) -> str:
     flag = f"--{model.point}=" if model.point in HOOKED else f"--advise {model.point}="
+    load = "".join(f" --load={name}" for name in model.files)
     check = model.check
     exported = (
         f"The exported model decides as the trained one on {check.observations:,} observations:",
@@ -132,9 +133,9 @@ def _trained(
     )
     sections: dict[str, Iterable[str]] = {
         "Use": (
-            f"    {flag}onnx:model.onnx",
-            "    passpilot aot model.onnx -o model.so",
-            f"    {flag}aot:model.so",
+            f"    {flag}onnx:model.onnx{load}",
+            f"    passpilot aot model.onnx{load} -o model.so",
+            f"    {flag}aot:model.so{load}",
         ),
         "Figures": (*figures, "", *exported),
         **data,

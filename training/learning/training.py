@@ -11,7 +11,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, TypeAlias, TypedDict, Unpack
 
 import numpy as np
@@ -71,6 +71,8 @@ class TrainedModel:
     """The gain of what the model is compared with, by name and part."""
     compilations: int = 0
     """How many compilations this run has made."""
+    files: Sequence[str] = ()
+    """The files of the folder with the user's features that the model needs."""
 
     @property
     def path(self) -> str:
@@ -134,6 +136,7 @@ class Training(ABC):
         self.rows: list[dict[str, float]] = []
         """The curve so far."""
         self._seconds, self._stopped = 0.0, False
+        self._files: list[str] = []
 
     def stop(self) -> None:
         """End the training after the present row; the best model so far is written."""
@@ -156,6 +159,7 @@ class Training(ABC):
         self._curve.close(self._title(), self.charts)
         trained = self._finished()
         write_file(os.path.join(self.folder, SETTINGS), toml_text(self._settings))
+        trained = replace(trained, files=tuple(dict.fromkeys(self._files)))
         write_file(os.path.join(self.folder, CARD), self._card(trained, self._command))
         return trained
 
@@ -202,6 +206,7 @@ class Training(ABC):
         check = check_export(data, model, scaling, parts, seed)
         write_file(os.path.join(self.folder, MODEL), data)
         for path in custom_files(spec.name for spec in parts[0].arrangement.features).values():
+            self._files.append(os.path.basename(path))
             beside = os.path.join(self.folder, os.path.basename(path))
             if os.path.isfile(path) and not (os.path.exists(beside) and os.path.samefile(path, beside)):
                 write_file(beside, read_regular(path))  # for --load where the model is used

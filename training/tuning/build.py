@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -55,6 +56,7 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
     """
     refuse_advice(_variables())
     folder, recording = os.path.join(output, "corpus"), os.path.abspath(os.path.join(output, RECORDING))
+    _check_command("tune", command, os.environ["PATH"])
     if os.path.exists(folder) and _is_other_build(command, recording):
         warn_user(f"the command of the build has changed since {folder} was made")
         shutil.rmtree(recording, ignore_errors=True)
@@ -65,12 +67,8 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
             shutil.rmtree(recording)
             refuse_advice(advice)
     except InputError:
-        if not os.path.isdir(recording):  # nothing that is of use
-            shutil.rmtree(os.path.join(output, NAMES), ignore_errors=True)
-            with suppress(OSError):
-                os.remove(f"{recording}.programs")
-            with suppress(OSError):
-                os.rmdir(output)
+        if not os.path.isdir(recording):
+            _remove_rest(output)
         raise
     write_file(recording + ".command", _build_text(command))
     draft = draft_programs(recording)
@@ -79,6 +77,20 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
             f"tune: expected {shlex.join(command)} to compile {changed}, which has changed, got its old "
             "object; clean the build first"
         )
+    if not draft.units:
+        shutil.rmtree(recording)
+        _remove_rest(output)
+        raise InputError(
+            f"tune: expected {shlex.join(command)} to compile something, got links alone; clean the build first"
+        )
+    note_other_compilers(recording + ".programs")
+    for program in draft.programs:
+        if stale := [path for path in program.foreign if path.endswith(".o")]:
+            warn_user(
+                f"{program.name} links {', '.join(stale[:3])}{' and others' * (len(stale) > 3)}, which this "
+                "build has not compiled from C or C++ and the search leaves as it is; clean the build first "
+                "to search it, too"
+            )
     if os.path.exists(folder):
         if _recorded(recording) == before:
             warn_user(f"{shlex.join(command)} compiles nothing new; tuning what {folder} has")
@@ -88,6 +100,16 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
     for problem in built.problems:
         warn_user(problem)
     return folder
+
+
+def _remove_rest(output: str) -> None:
+    """Remove what a build without a recording has left, which is of no use."""
+    shutil.rmtree(os.path.join(output, NAMES), ignore_errors=True)
+    for kind in ("programs", "command"):
+        with suppress(OSError):
+            os.remove(os.path.join(output, f"{RECORDING}.{kind}"))
+    with suppress(OSError):
+        os.rmdir(output)
 
 
 def _record(command: Sequence[str], output: str, recording: str) -> None:
@@ -216,6 +238,30 @@ def _replaced(seen: Sequence[str]) -> str:
     """What is said of compilers in whose place clang has run."""
     others = [name for name in seen if _driver_of(name) and "clang" not in name]
     return f"; passpilot ran clang in place of {', '.join(others)}" if others else ""
+
+
+def note_other_compilers(programs: str) -> None:
+    """Warn of a build whose own compilers are not clang: its own program is another than the one compared.
+
+    `programs` is the file of the programs that the build has run.
+    """
+    if found := dict.fromkeys(filter(None, map(_other_compiler, names_in(programs)))):
+        warn_user(
+            f"the build's compiler is not clang, but {' and '.join(found)}; clang-{MAJOR} compiles in its place, "
+            "and what is compared is clang's program: see by `passpilot size` whether your own is smaller"
+        )
+
+
+def _other_compiler(name: str) -> str:
+    """The first line of a compiler's version if the compiler is replaced and not clang; else empty."""
+    path = shutil.which(name) if _driver_of(name) and "clang" not in name else None
+    if path is None:
+        return ""
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return "" if "clang" in done.stdout else next(iter(done.stdout.splitlines()), "").strip()
 
 
 def names_in(path: str) -> list[str]:
@@ -358,13 +404,17 @@ def _preload_library(names: str) -> str:
     return link
 
 
+def _check_command(who: str, command: Sequence[str], path: str) -> None:
+    if not shutil.which(command[0], path=path):
+        raise InputError(f"{who}: expected a command, got {command[0]}, which is not found or cannot be run")
+
+
 def build_words(who: str, command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """The words that run a build in an environment of `build_environment`.
 
     Raises:
         InputError: it cannot be started.
     """
-    if not shutil.which(command[0], path=environment["PATH"]):
-        raise InputError(f"{who}: expected a command, got {command[0]}, which cannot be run")
+    _check_command(who, command, environment["PATH"])
     # The shell has the library, so that the command itself may be a compiler.
     return ["/bin/sh", "-c", 'exec "$@"', "sh", *command]

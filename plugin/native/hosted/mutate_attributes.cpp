@@ -59,8 +59,10 @@ Attribute parseAttribute(FunctionType &T, unsigned Where,
   SMDiagnostic D;
   NamedValues Named(T.getContext());
   auto M = parseAssemblyString(Source, D, T.getContext());
-  if (!M)
-    Fail(D.getMessage().str());
+  if (!M) // LLVM's words are about the declaration around it
+    Fail(Text.find_first_of("\"=() ") == std::string::npos
+             ? "a name that LLVM does not know here"
+             : D.getMessage().str());
   const Function *F = M->getFunction("f");
   const unsigned Index = Where == AttributeList::FunctionIndex ||
                                  Where == AttributeList::ReturnIndex

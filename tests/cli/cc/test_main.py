@@ -152,6 +152,14 @@ def test_one_log_per_unit_and_command(here: Path) -> None:
     assert len(logs(here)) == 3
 
 
+def test_a_log_named_so_is_a_file(here: Path) -> None:
+    good(NO, "--log=one.log", "-O2", "-c", "calls.c", cwd=here)
+    assert sum(1 for _ in read_log(str(here / "one.log"))) > 0
+    told = cc(NO, "--log=two.log", "-O2", "-c", "calls.c", "calls.c", cwd=here).err
+    assert "expected a folder for a command with 2 compilations, got two.log" in told
+    assert not (here / "two.log").exists()
+
+
 def test_evict_and_priority_have_logs_of_their_own(here: Path) -> None:
     both = ("--evict=default", "--priority=default", "--log=logs")
     good(*both, "-O2", "-c", "calls.c", cwd=here)

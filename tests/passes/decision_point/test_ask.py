@@ -286,8 +286,8 @@ def test_a_default_outside_the_domain_is_refused() -> None:
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({}, "expected values of mask, size, got no size"),
-        ({"size": 1, "colour": 2}, "expected values of mask, size, got colour, which is no feature of it"),
+        ({}, "expected values of size, got no size"),
+        ({"size": 1, "colour": 2}, "expected values of size, got colour, which is no feature of it"),
     ],
 )
 def test_other_values_are_refused(values: dict[str, object], told: str) -> None:

@@ -217,7 +217,7 @@ def test_all_rows_are_checked_first() -> None:
     rows: list[dict[str, object]] = [dict(row(1)), {"size": "many", "share": 0}]
     with pytest.raises(FeatureError, match=r"feature 'size' .*got str 'many'"):
         asked(point, [advisor], rows, at_once=True)
-    with pytest.raises(FeatureError, match="expected values of mask, share, size, got no share"):
+    with pytest.raises(FeatureError, match="expected values of share, size, got no share"):
         asked(point, [point.advisor("const:1")], [row(1), {"size": 3}], at_once=True)
     assert runner.counts == []
 

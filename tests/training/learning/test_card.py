@@ -73,6 +73,8 @@ def test_a_clone_says_whose_decisions_it_takes() -> None:
     ("point", "flag"), [("evict", "--evict="), ("advised-size", "--advise advised-size=")]
 )
 def test_a_card_says_how_the_policy_is_used(point: str, flag: str) -> None:
+    made = replace(MADE, point=point, files=("own.py",))
+    assert "    passpilot aot model.onnx --load=own.py -o model.so" in imitation_card(made, SETTINGS, "")
     lines = imitation_card(replace(MADE, point=point), SETTINGS, "").splitlines()
     at = lines.index("## Use")
     assert lines[at + 2 : at + 5] == [

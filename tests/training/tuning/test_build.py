@@ -104,6 +104,33 @@ def test_what_is_no_build_is_said(tmp_path: Path) -> None:
     assert "expected a number of compilations, 1 or more, got '0'" in error
 
 
+GCC: Final = "CC = gcc\nLDFLAGS = -fuse-ld=lld\nCFLAGS = -Os\nmain: main.o other.o\nclean: ; rm -f main *.o\n"
+
+
+def test_a_build_by_gcc_or_with_old_objects_is_said(tmp_path: Path) -> None:
+    (tmp_path / "main.c").write_text(
+        "int other(int n);\nint main(int n, char **v) { return other(n) - 3; }\n"
+    )
+    (tmp_path / "other.c").write_text("int other(int n) { return n * 3; }\n")
+    (tmp_path / "Makefile").write_text(GCC)
+    words = ("tune", "--compiles=2", "-o", "out", "--", "make")
+    told = passpilot(*words, cwd=tmp_path).err
+    assert "the build's compiler is not clang, but gcc (" in told
+    assert "which this build has not compiled" not in told
+    done = passpilot("build", "--policy=@oz", "--", "make", "-B", cwd=tmp_path)
+    assert (done.code, done.err.count("the build's compiler is not clang, but gcc (")) == (0, 1)
+    done = passpilot("build", "--policy=@oz", "--", "make", "-B", "CC=clang-22", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+
+    (tmp_path / "main").unlink()
+    told = passpilot("tune", "--compiles=2", "-o", "none", "--", "make", cwd=tmp_path).err
+    assert not (tmp_path / "none").exists()
+    assert "tune: expected make to compile something, got links alone; clean the build first" in told
+    (tmp_path / "other.o").unlink()
+    told = passpilot("tune", "--compiles=2", "-o", "half", "--", "make", cwd=tmp_path).err
+    assert f"main links {tmp_path}/main.o, which this build has not compiled from C or C++" in told
+
+
 def test_a_rebuild_replaces_the_builds_compilers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     line = rebuild_line(["make", "-B", "CC=clang-22", "V=1"], "--decisions=x")

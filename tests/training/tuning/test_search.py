@@ -209,7 +209,11 @@ def test_a_program_that_does_not_link_is_an_error(tmp_path: Path) -> None:
         (("-o", "x", "--corpus=none"), 1, "none: expected the folder of a corpus, got no such"),
         (("-o", "x", "--", "true"), 1, "expected true to compile something, got nothing"),
         (("-o", "x", "--", "false"), 1, "expected false to succeed, got exit code 1"),
-        (("-o", "x", "--", "./none"), 1, "expected a command, got ./none, which cannot be run"),
+        (
+            ("-o", "x", "--", "./none"),
+            1,
+            "expected a command, got ./none, which is not found or cannot be run",
+        ),
     ],
     ids=str,
 )
