@@ -68,7 +68,7 @@ def _sizes(result: TuneResult) -> Iterator[str]:
         yield f"  {SIZE_HEADS[kind]:<40}{before:>12,.0f}{after:>12,.0f}{after / (before or 1):>8.3f}"
     if result.link:
         yield f"  linked with {' '.join(result.link)}, which the build does not have;"
-        yield "  add it to LDFLAGS with make, to CMAKE_EXE_LINKER_FLAGS with CMake, or to a command of your own"
+        yield "  add it to LDFLAGS with make, to CMAKE_EXE_LINKER_FLAGS with CMake, or to your command"
 
 
 def _brought(table: Mapping[str, Any]) -> Iterator[str]:

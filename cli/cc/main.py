@@ -62,8 +62,7 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
     if "-Xlinker" in added:
         _refuse_other_compilers(name, whole)
     note_level(name, options, command, whole)
-    if options.stats and not added and command.generates_code:
-        options.note_unasked()
+    _note_unasked(options, command, added)
     environment = {**os.environ, **options.environment()}
     if (options.best_of > 1 or options.tries > 1) and command.makes_objects and not command.is_unoptimized:
         from passpilot.cli.cc.best_of import choose_policy
@@ -86,6 +85,18 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
         return become(compiler, [clang, *added, *arguments], environment)
     except OSError as error:
         raise InputError(f"{name}: expected to run {compiler}, got: {error.strerror}") from error
+
+
+def _note_unasked(options: Options, command: Command, added: Sequence[str]) -> None:
+    """With --stats, say that nothing is asked at the points whose runner is `default`."""
+    if options.stats and command.generates_code and not added:
+        from passpilot.features.catalogue import HOOKED
+        from passpilot.passes.decision_counts import words_of
+
+        for point in HOOKED:
+            if options.value(point) == "default":
+                text = f"{point} advisor default: {words_of(point).nobody}; nothing was asked"
+                print(text, file=sys.stderr)
 
 
 def _expanded(arguments: list[str]) -> tuple[list[str], list[str]]:

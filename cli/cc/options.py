@@ -8,7 +8,6 @@ values separates them by semicolons. A flag on the command line replaces its var
 from __future__ import annotations
 
 import os
-import sys
 
 from passpilot.cli.cc.clang_arguments import WITH_VALUE
 from passpilot.cli.cc.variables import refuse_misspelt
@@ -324,15 +323,6 @@ class Options:
         whole = not {"decisions", "policy", "profile"}.isdisjoint(self._given)
         advised = logged or whole or any(runner != "default" for runner in runners)
         return advised and (self.stats or not unoptimized)
-
-    def note_unasked(self) -> None:
-        """Say for --stats that nothing was asked at the points whose runner is `default`."""
-        from passpilot.passes.decision_counts import words_of
-
-        for point in HOOKED:
-            if self.value(point) == "default":
-                text = f"{point} advisor default: {words_of(point).nobody}; nothing was asked"
-                print(text, file=sys.stderr)
 
     def environment(self) -> dict[str, str]:
         """The environment variables for the plugin; an empty one counts as unset."""

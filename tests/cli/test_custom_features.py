@@ -65,7 +65,7 @@ def test_an_error_says_what_to_load_which_then_works(command: str, model: str, h
     words = (*COMMANDS[command], f"--inline={model}")
     done = passpilot(*words, cwd=here)
     assert done.code == 1
-    expected = r"got 'blocks_twice'; the model's feature is registered by (\S*model/own\.py): add --load=\1(?: \[while.*\])?\n"
+    expected = r"got 'blocks_twice'; the model's feature is registered by (\S*model/own\.py): add --load=\1"
     assert len(re.findall(expected, done.err)) == 1 + ("two files" in command)
     assert passpilot(*words, "--load=model/own.py", cwd=here).code == 0
 

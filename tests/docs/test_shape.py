@@ -31,6 +31,7 @@ LONG: Final = {
     "passes.md": "the reference of passes, options and points",
     "performance.md": "results, with one table for every path",
     "reliability.md": "results, made of the sweeps' records",
+    "smaller.md": "an example of each kind of build, with what it prints",
     "stock-plugin.md": "the reference of the plugin's options and limits",
     "training-settings.md": "the reference of all settings",
     "tuning.md": "the reference of levers and rewards is in the guide",

@@ -22,7 +22,7 @@ from passpilot.plugin.files import make_folder, write_file
 from passpilot.plugin.origin import warn_user
 from passpilot.plugin.toolchain import installed
 from passpilot.plugin.version import MAJOR
-from passpilot.training.corpus.builder import build_corpus
+from passpilot.training.corpus.builder import CorpusDraft, build_corpus
 from passpilot.training.corpus.recorded.child import ended_by_signals, run_clang
 from passpilot.training.corpus.recorded.from_recording import draft_programs
 from passpilot.training.corpus.recorded.makefile import after_cleaning
@@ -71,26 +71,7 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
             _remove_rest(output)
         raise
     write_file(recording + ".command", _build_text(command))
-    draft = draft_programs(recording)
-    if changed := _changed(recording):
-        raise InputError(
-            f"tune: expected {shlex.join(command)} to compile {changed}, which has changed, got its old "
-            "object; clean the build first"
-        )
-    if not draft.units:
-        shutil.rmtree(recording)
-        _remove_rest(output)
-        raise InputError(
-            f"tune: expected {shlex.join(command)} to compile something, got links alone; clean the build first"
-        )
-    note_other_compilers(recording + ".programs")
-    for program in draft.programs:
-        if stale := [path for path in program.foreign if path.endswith(".o")]:
-            warn_user(
-                f"{program.name} links {', '.join(stale[:3])}{' and others' * (len(stale) > 3)}, which this "
-                "build has not compiled from C or C++ and the search leaves as it is; clean the build first "
-                "to search it, too"
-            )
+    draft = _drafted(command, output, recording)
     if os.path.exists(folder):
         if _recorded(recording) == before:
             warn_user(f"{shlex.join(command)} compiles nothing new; tuning what {folder} has")
@@ -100,6 +81,32 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
     for problem in built.problems:
         warn_user(problem)
     return folder
+
+
+def _drafted(command: Sequence[str], output: str, recording: str) -> CorpusDraft:
+    """What a build has made, after warnings about what in it cannot be searched or compared."""
+    draft = draft_programs(recording)
+    build = shlex.join(command)
+    if changed := _changed(recording):
+        raise InputError(
+            f"tune: expected {build} to compile {changed}, which has changed, got its old object; clean the "
+            "build first"
+        )
+    if not draft.units:
+        shutil.rmtree(recording)
+        _remove_rest(output)
+        raise InputError(
+            f"tune: expected {build} to compile something, got links alone; clean the build first"
+        )
+    note_other_compilers(recording + ".programs")
+    for program in draft.programs:
+        if stale := [path for path in program.foreign if path.endswith(".o")]:
+            warn_user(
+                f"{program.name} links {', '.join(stale[:3])}{' and others' * (len(stale) > 3)}, which this "
+                "build has not compiled from C or C++ and the search leaves as it is; clean the build first "
+                "to search it, too"
+            )
+    return draft
 
 
 def _remove_rest(output: str) -> None:
@@ -247,8 +254,8 @@ def note_other_compilers(programs: str) -> None:
     """
     if found := dict.fromkeys(filter(None, map(_other_compiler, names_in(programs)))):
         warn_user(
-            f"the build's compiler is not clang, but {' and '.join(found)}; clang-{MAJOR} compiles in its place, "
-            "and what is compared is clang's program: see by `passpilot size` whether your own is smaller"
+            f"the build's compiler is not clang, but {' and '.join(found)}; clang-{MAJOR} compiles in its "
+            "place, and its program is compared: see by `passpilot size` whether your own is smaller"
         )
 
 

@@ -212,7 +212,7 @@ def test_a_program_that_does_not_link_is_an_error(tmp_path: Path) -> None:
         (
             ("-o", "x", "--", "./none"),
             1,
-            "expected a command, got ./none, which is not found or cannot be run",
+            "got ./none, which is not found or cannot be run",
         ),
     ],
     ids=str,
