@@ -52,15 +52,21 @@ def started(*command: str | Path, cwd: Path) -> Iterator[subprocess.Popen[bytes]
                 os.killpg(child.pid, 9)
 
 
+def _is_left(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def finished(child: subprocess.Popen[bytes], began: float, timeout: float = GENEROUS) -> Done:
     """The rest of a process; it must end in time, and leave no process behind."""
     out, err = child.communicate(timeout=timeout)
-    try:
-        os.killpg(child.pid, 0)
-    except ProcessLookupError:
-        pass
-    else:
-        raise AssertionError("a process was left behind")
+    deadline = time.monotonic() + 5  # Python's own tracker of semaphores ends a moment later
+    while _is_left(child.pid):
+        assert time.monotonic() < deadline, "a process was left behind"
+        time.sleep(0.01)
     return Done(child.returncode, out, err.decode(errors="backslashreplace"), time.monotonic() - began)
 
 

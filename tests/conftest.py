@@ -57,6 +57,15 @@ def nothing_stays() -> Iterator[None]:
     assert _registered() == before
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Do not import files whose packages are missing beside another LLVM."""
+    is_test = collection_path.suffix == ".py" and collection_path.name.startswith("test_")
+    if is_test and (reason := not_tested(collection_path)).startswith("needs "):
+        print(f"{collection_path}: not imported: {reason}")
+        return True
+    return None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the files that name LLVM 22 or its tools where passpilot is built with another one."""
     reasons = {path: not_tested(path) for path in {item.path for item in items}}

@@ -24,11 +24,62 @@ LEVELS: Final = re.compile(r"-O[sz]\b|<O[sz]>|= O[sz]\b")
 """Stock opt has no levels for size since LLVM 23."""
 
 
+POLICY: Final = re.compile(r"@oz\b|@spill\b")
+"""The policies of the package, which are for the default LLVM."""
+OPTIONAL: Final = (
+    "compilerinterface",
+    "deap",
+    "griffe",
+    "grpc_tools",
+    "mkdocs",
+    "numba",
+    "playwright",
+    "ray",
+)
+"""Packages that tests need, and that the extra other-llvm does not bring."""
+FILES: Final = {
+    "tests/bench/test_turns.py": "runs mlir-opt-22",
+    "tests/cli/test_kills.py": "tunes with @oz",
+    "tests/cli/test_made_outputs.py": "has a model of LLVM 22's decisions",
+    "tests/cli/test_traced.py": "runs mlir-opt",
+    "tests/examples/test_interop.py": "needs compilerinterface",
+    "tests/examples/test_mlir_examples.py": "needs MLIR's Python bindings",
+    "tests/fuzz/test_fuzz.py": "reads a corpus of clang 22",
+    "tests/passes/mlir/schedule/test_schedule.py": "needs MLIR's Python bindings",
+    "tests/passes/python/test_third_party.py": "needs MLIR's Python bindings",
+    "tests/plugin/native/c/test_guide.py": "needs the headers of g++-12's plugins",
+    "tests/plugin/native/stock/test_plugin.py": "runs tools of LLVM 14",
+    "tests/plugin/native/test_stub.py": "writes the stub by the .venv of the default LLVM",
+    "tests/policies/test_bundle.py": "has policies for LLVM 22",
+    "tests/policies/test_making.py": "has figures of LLVM 22",
+    "tests/policies/test_places.py": "has policies for LLVM 22",
+    "tests/runners/aot/test_emitc.py": "runs mlir-translate-22",
+    "tests/runners/foreign/test_mlbridge.py": "needs compilerinterface",
+    "tests/runners/remote/test_advisor_proto.py": "makes protos by the .venv of the default LLVM",
+    "tests/runners/remote/test_cut_grpc.py": "needs compilerinterface",
+    "tests/test_exits.py": "runs mlir-opt",
+    "tests/training/corpus/test_verdicts.py": "has bitcode of clang 22",
+    "tests/training/native_size/test_native_size.py": "tunes with @oz",
+    "tests/training/report/test_report.py": "tunes with @oz",
+    "tests/training/test_policy_folder.py": "has policies for LLVM 22",
+    "tests/training/tuning/kernels/test_kernels.py": "needs MLIR's Python bindings",
+    "tests/training/tuning/test_permitted.py": "has policies for LLVM 22",
+}
+"""Other files that are for the default LLVM, and why."""
+
+
 def not_tested(file: Path) -> str:
     """Why a test's file is for the default LLVM alone; nothing if it is not, or if this is the default."""
     if MAJOR == DEFAULT:
         return ""
+    if reason := next((why for name, why in FILES.items() if str(file).endswith(f"/{name}")), ""):
+        return reason
     source = file.read_text(errors="replace")
+    if found := POLICY.search(source):
+        return f"{found[0]} is for LLVM {DEFAULT}"
+    missing = [name for name in OPTIONAL if re.search(rf"\b{name}\b", source) and not find_spec(name)]
+    if missing:
+        return f"needs {missing[0]}"
     if found := NAMES.search(source):
         return f"the file names {found[0]}, and passpilot is built with LLVM {MAJOR}"
     in_python = file.parent.name == "mlir" or (file.parent.name == "mlir-plugin" and "-load=%S" in source)

@@ -27,6 +27,7 @@ from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.ir import Function, Loop, ModuleIR
 from passpilot.plugin.json_and_toml import parse_json, read_input
 from passpilot.plugin.origin import definition_origin
+from passpilot.plugin.version import MAJOR
 
 Sections: TypeAlias = dict[str, dict[str, list[float]]]
 
@@ -107,6 +108,8 @@ def ir2vec_features(path: str | os.PathLike[str], *, kind: Kind = "symbolic") ->
 def _is_flow_aware(kind: Kind) -> bool:
     if kind not in get_args(Kind):
         raise UsageError(f"IR2Vec: expected kind {' or '.join(map(repr, get_args(Kind)))}, got {kind!r}")
+    if kind == "flow-aware" and MAJOR < 22:
+        raise UsageError(f"IR2Vec: expected kind 'symbolic' with LLVM {MAJOR}, got {kind!r}, which LLVM 22 has")
     return kind == "flow-aware"
 
 

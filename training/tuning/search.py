@@ -25,6 +25,9 @@ from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING, Final
 
+from passpilot.plugin.origin import warn_user
+from passpilot.plugin.version import MAJOR
+from passpilot.runners.policy.bundle import find_bundle
 from passpilot.runners.policy.prepare import policy_record
 from passpilot.training.tuning.influence import component_sizes, components, disjoint
 from passpilot.training.tuning.recipes import (
@@ -198,6 +201,9 @@ class Search(Study):
     def _policy(self) -> None:
         """Give every unit that it suits what the policy `FIRST_POLICY` has: a pipeline and options."""
         if "options" not in self.levers:
+            return
+        if find_bundle(FIRST_POLICY).llvm != MAJOR:
+            warn_user(f"tune: {FIRST_POLICY} is for another LLVM than {MAJOR}, and is not tried first")
             return
         recipe = policy_record(FIRST_POLICY).recipe(FIRST_POLICY)
         trial = {}

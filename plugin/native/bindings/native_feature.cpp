@@ -3,7 +3,7 @@
 #include "native_feature.h"
 
 #include "core.h"
-
+#include "../hosted/errors.h"
 #include "../llvm/graph_features.h"
 #include "../llvm/mir2vec.h"
 
@@ -14,6 +14,7 @@ namespace {
 using Sections = std::vector<std::map<std::string, std::vector<double>>>;
 
 std::vector<NativeFeature> makeMIR2Vec(const Sections &Read) {
+#if PASSPILOT_LLVM_MAJOR >= 22
   std::array<MIR2VecVocabulary::Section, MIR2VecSections.size()> All;
   if (Read.size() != All.size())
     throw nb::value_error("MIR2Vec vocabulary: expected all sections");
@@ -22,6 +23,12 @@ std::vector<NativeFeature> makeMIR2Vec(const Sections &Read) {
       All[I].emplace(Key, Vector);
   return featuresOf(
       mir2vecFeatures(std::make_shared<MIR2VecVocabulary>(std::move(All))), 3);
+#else
+  (void)Read;
+  throw InputError("mir2vec_features: expected LLVM 22 or newer, got "
+                   "LLVM " PASSPILOT_LLVM_MAJOR_TEXT
+                   ", which has no MIR2Vec");
+#endif
 }
 
 std::vector<NativeFeature> makeGraph(size_t Nodes, size_t Edges, size_t Columns,

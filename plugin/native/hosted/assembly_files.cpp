@@ -9,8 +9,11 @@
 #include "assembly_files.h"
 
 #include "setup.h"
+#include "version.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCParser/MCAsmParser.h"
+#include "llvm/MC/MCParser/MCAsmParserExtension.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/SourceMgr.h"
@@ -28,12 +31,46 @@ static std::map<const Target *, Target> &originals() {
   return Kept;
 }
 
+#if PASSPILOT_LLVM_MAJOR >= 22
+
+void hideFiles(MCAsmParser &Parser) {
+  Parser.getSourceManager().setVirtualFileSystem(
+      makeIntrusiveRefCnt<vfs::InMemoryFileSystem>());
+}
+
+#else // its parser reads files itself
+
+/// Stands in for the directives that read files.
+class FileRefusal : public MCAsmParserExtension {
+public:
+  void enter(MCAsmParser &Parser) { Initialize(Parser); }
+  static bool refuse(MCAsmParserExtension *Self, StringRef Directive,
+                     SMLoc At) {
+    return Self->getParser().Error(At, "Could not find the file of " +
+                                           Directive);
+  }
+};
+
+void hideFiles(MCAsmParser &Parser) {
+  static thread_local FileRefusal Refusal; // a thread has one parser at a time
+  Refusal.enter(Parser);
+  for (StringRef Name : {".include", ".incbin"})
+    for (unsigned Capitals = 0; Capitals < 1U << Name.size(); Capitals += 2) {
+      std::string Spelt = Name.str(); // LLVM looks for all as they are spelt
+      for (size_t I = 1; I < Spelt.size(); ++I)
+        if (Capitals >> I & 1)
+          Spelt[I] = toUpper(Spelt[I]);
+      Parser.addDirectiveHandler(Spelt, {&Refusal, FileRefusal::refuse});
+    }
+}
+
+#endif
+
 /// Before LLVM 23, there are options, too.
 template <typename... Options>
 MCTargetAsmParser *makeParser(const MCSubtargetInfo &STI, MCAsmParser &Parser,
                               const MCInstrInfo &MII, Options... O) {
-  Parser.getSourceManager().setVirtualFileSystem(
-      makeIntrusiveRefCnt<vfs::InMemoryFileSystem>());
+  hideFiles(Parser);
   std::string Error;
   const Target *T = TargetRegistry::lookupTarget(STI.getTargetTriple(), Error);
   const auto Found = originals().find(T);

@@ -13,6 +13,7 @@
 #include "../llvm/program_profile.h"
 #include "../llvm/register_allocation.h"
 #include "../llvm/user_pass.h"
+#include "../llvm/compat_plugin.h"
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
@@ -21,7 +22,6 @@
 #include "llvm/IR/PassInstrumentation.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/StandardInstrumentations.h"
-#include "llvm/Plugins/PassPlugin.h"
 #include "llvm/Support/ToolOutputFile.h"
 
 using namespace llvm;
@@ -210,7 +210,7 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
   const std::unique_ptr<TargetMachine> TM =
       machineFor(M->getTargetTriple(), O.Target, Warnings);
   setFunctionAttributes(*M, cpuOf(O.Target), featuresOf(O.Target));
-  LLVMRemarkFileHandle Remarks = openRemarks(*Context, O.Remarks);
+  RemarksFile Remarks = openRemarks(*Context, O.Remarks);
   bool Interrupted = false;
   {
     PipelineRun P(*M, TM.get(), Passes, O, Text, Warnings);

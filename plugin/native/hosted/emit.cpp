@@ -13,7 +13,6 @@
 #include "../llvm/register_allocation.h"
 #include "../llvm/scheduling.h"
 #include "llvm/ADT/Statistic.h"
-#include "llvm/Analysis/RuntimeLibcallInfo.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/CodeGen/CommandFlags.h"
 #include "llvm/CodeGen/MachineModuleInfo.h"
@@ -175,14 +174,11 @@ llvm::TargetOptions machineOptions(const Triple &T, const EmitOptions &O) {
 /// Adds what llc tells LLVM's passes about the run-time libraries.
 void addLibraries(legacy::PassManagerBase &PM, const Module &M,
                   const TargetMachine &TM, const EmitOptions &O) {
-  const llvm::TargetOptions &T = TM.Options;
-  TargetLibraryInfoImpl Library(M.getTargetTriple(), T.VecLib);
+  TargetLibraryInfoImpl Library = librariesOf(M, TM);
   if (!O.SimplifyLibCalls)
     Library.disableAllFunctions();
   PM.add(new TargetLibraryInfoWrapperPass(Library));
-  PM.add(new RuntimeLibraryInfoWrapper(TM.getTargetTriple(), T.ExceptionModel,
-                                       T.FloatABIType, T.EABIVersion,
-                                       T.MCOptions.ABIName, T.VecLib));
+  addRuntimeLibraries(PM, TM);
 }
 
 /// The names of LLVM's CodeGenFileType in messages.
@@ -253,7 +249,7 @@ Emitted HostedModule::emit(const EmitOptions &O, const Sessions &Asked,
   if (std::string Errors = O.Verify ? verify() : ""; !Errors.empty())
     throw InputError(M->getModuleIdentifier() +
                      ": expected a module that verifies, got: " + Errors);
-  LLVMRemarkFileHandle Remarks = openRemarks(*Context, O.Remarks);
+  RemarksFile Remarks = openRemarks(*Context, O.Remarks);
   std::unique_ptr<TargetMachine> TM = emitTarget(O);
   if (DataLayout Layout = TM->createDataLayout(); M->getDataLayout() != Layout)
     M->setDataLayout(Layout);

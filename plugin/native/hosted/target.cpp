@@ -123,7 +123,7 @@ static void installSignalHandlers() {
   });
 }
 
-LLVMRemarkFileHandle openRemarks(LLVMContext &Context, const RemarkOptions &O) {
+RemarksFile openRemarks(LLVMContext &Context, const RemarkOptions &O) {
   if (!O.File.empty())
     installSignalHandlers();
   auto Remarks = setupLLVMOptimizationRemarks(Context, O.File, O.Filter,

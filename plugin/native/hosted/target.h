@@ -4,9 +4,9 @@
 
 #pragma once
 
+#include "../llvm/compat.h"
 #include "../llvm/host_features.h"
 #include "compile_options.h"
-#include "llvm/IR/LLVMRemarkStreamer.h"
 #include "llvm/Target/TargetMachine.h"
 
 #include <memory>
@@ -46,7 +46,6 @@ makeTarget(llvm::Triple T, llvm::StringRef CPU, llvm::StringRef Features,
 bool targetHelp(const std::string &Triple);
 
 /// Opens the file of -pass-remarks-output, if set. Throws InputError.
-llvm::LLVMRemarkFileHandle openRemarks(llvm::LLVMContext &Context,
-                                       const RemarkOptions &O);
+RemarksFile openRemarks(llvm::LLVMContext &Context, const RemarkOptions &O);
 
 } // namespace passpilot

@@ -3,9 +3,6 @@
 #include "vectorization.h"
 
 #include "../llvm/compat.h"
-#include "llvm/Analysis/AliasAnalysis.h"
-#include "llvm/Analysis/AssumptionCache.h"
-#include "llvm/Analysis/DemandedBits.h"
 #include "llvm/Analysis/LoopAccessAnalysis.h"
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
@@ -45,16 +42,11 @@ public:
   std::optional<VectorizableLoop> examine() {
     LoopVectorizationRequirements Requirements;
     LoopVectorizeHints Hints(&L, /*InterleaveOnlyWhenForced=*/false, ORE, &TTI);
-    LoopVectorizationLegality Legality(
-        &L, PSE, &DT, &TTI, &FAM.getResult<TargetLibraryAnalysis>(F), &F,
-        FAM.getResult<LoopAccessAnalysis>(F), &FAM.getResult<LoopAnalysis>(F),
-        &ORE, &Requirements, &Hints, &FAM.getResult<DemandedBitsAnalysis>(F),
-        &FAM.getResult<AssumptionAnalysis>(F),
-        /*AllowRuntimeSCEVChecks=*/!F.hasOptSize(),
-        &FAM.getResult<AAManager>(F));
+    const auto Owned = legalityOf(L, PSE, FAM, Requirements, Hints);
+    LoopVectorizationLegality &Legality = *Owned;
     if (F.hasFnAttribute(Attribute::NoImplicitFloat) ||
         !Legality.canVectorize(/*UseVPlanNativePath=*/false) ||
-        Legality.hasUncountableExitWithSideEffects() || mayFault(Legality))
+        mayStopEarly(Legality))
       return std::nullopt;
     Found.Exact = Requirements.getExactFPInst();
     if (!Legality.isSafeForAnyVectorWidth())
@@ -116,10 +108,7 @@ private:
     widen(T);
     const uint64_t Size =
         F.getDataLayout().getTypeStoreSize(T).getKnownMinValue();
-    const DenseMap<Value *, const SCEV *> NoStrides;
-    const std::optional<int64_t> Stride =
-        getPtrStride(PSE, T, Pointer, &L, DT, NoStrides, /*Assume=*/false,
-                     /*ShouldCheckWrap=*/false);
+    const std::optional<int64_t> Stride = strideOf(Pointer, T, L, PSE, DT);
     if (!Stride) {
       ++Found.Irregular;
       Found.Bytes += Size;

@@ -4,10 +4,23 @@
 
 #include "compat.h"
 
+#include "llvm/Analysis/AliasAnalysis.h"
+#include "llvm/Analysis/AssumptionCache.h"
+#include "llvm/Analysis/DemandedBits.h"
+#include "llvm/Analysis/InlineModelFeatureMaps.h"
+#include "llvm/Analysis/LoopAccessAnalysis.h"
+#include "llvm/Analysis/MLInlineAdvisor.h"
+#include "llvm/Analysis/OptimizationRemarkEmitter.h"
+#if PASSPILOT_LLVM_MAJOR >= 22
+#include "llvm/Analysis/RuntimeLibcallInfo.h"
+#endif
+#include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/CodeGen/AsmPrinter.h"
 #include "llvm/CodeGen/CommandFlags.h"
+#include "llvm/CodeGen/MachineScheduler.h"
 #include "llvm/CodeGen/RegAllocRegistry.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/LegacyPassManagers.h"
 #include "llvm/IR/Module.h"
@@ -205,6 +218,49 @@ void markForSize(Module &, StringRef) {}
 
 #endif
 
+//===-- Features and queues -----------------------------------------------===//
+
+const std::vector<TensorSpec> &inlineFeatures() {
+#if PASSPILOT_LLVM_MAJOR >= 22
+  return MLInlineAdvisor::getInitialFeatureMap();
+#else
+  return FeatureMap;
+#endif
+}
+
+namespace {
+
+/// LLVM's strategy keeps its clusters to itself.
+struct OpenClusters : GenericScheduler {
+#if PASSPILOT_LLVM_MAJOR >= 22
+  static constexpr auto Above = &OpenClusters::TopClusterID;
+  static constexpr auto Below = &OpenClusters::BotClusterID;
+#else
+  static constexpr auto Above = &OpenClusters::TopCluster;
+  static constexpr auto Below = &OpenClusters::BotCluster;
+#endif
+};
+
+} // namespace
+
+bool isInCluster(const GenericScheduler &Queues, const SUnit &SU, bool IsTop) {
+  const auto Cluster =
+      Queues.*(IsTop ? OpenClusters::Above : OpenClusters::Below);
+#if PASSPILOT_LLVM_MAJOR >= 22
+  return isTheSameCluster(Cluster, SU.ParentClusterIdx);
+#else
+  return Cluster && Cluster->contains(const_cast<SUnit *>(&SU));
+#endif
+}
+
+bool writesText(const MCStreamer &S) {
+#if PASSPILOT_LLVM_MAJOR >= 22
+  return !S.isObj();
+#else
+  return S.hasRawTextSupport();
+#endif
+}
+
 //===-- Signatures --------------------------------------------------------===//
 
 bool printsPipeline() {
@@ -282,12 +338,71 @@ DataExtractor extractorOf(StringRef Data, bool LittleEndian) {
 #endif
 }
 
-bool mayFault(const LoopVectorizationLegality &Loop) {
-#if PASSPILOT_LLVM_MAJOR >= 23
-  (void)Loop;
-  return false; // then it is not legal
+std::unique_ptr<LoopVectorizationLegality>
+legalityOf(Loop &L, PredicatedScalarEvolution &PSE,
+           FunctionAnalysisManager &FAM,
+           LoopVectorizationRequirements &Requirements,
+           LoopVectorizeHints &Hints) {
+  Function &F = *L.getHeader()->getParent();
+  return std::make_unique<LoopVectorizationLegality>(
+      &L, PSE, &FAM.getResult<DominatorTreeAnalysis>(F),
+      &FAM.getResult<TargetIRAnalysis>(F),
+      &FAM.getResult<TargetLibraryAnalysis>(F), &F,
+      FAM.getResult<LoopAccessAnalysis>(F), &FAM.getResult<LoopAnalysis>(F),
+      &FAM.getResult<OptimizationRemarkEmitterAnalysis>(F), &Requirements,
+      &Hints, &FAM.getResult<DemandedBitsAnalysis>(F),
+      &FAM.getResult<AssumptionAnalysis>(F),
+#if PASSPILOT_LLVM_MAJOR >= 22
+      /*AllowRuntimeSCEVChecks=*/!F.hasOptSize(), &FAM.getResult<AAManager>(F)
 #else
-  return !Loop.getPotentiallyFaultingLoads().empty();
+      /*BFI=*/nullptr, /*PSI=*/nullptr // of profiles
+#endif
+  );
+}
+
+bool mayStopEarly(const LoopVectorizationLegality &Loop) {
+#if PASSPILOT_LLVM_MAJOR >= 23
+  return Loop.hasUncountableExitWithSideEffects(); // faults are not legal
+#elif PASSPILOT_LLVM_MAJOR == 22
+  return Loop.hasUncountableExitWithSideEffects() ||
+         !Loop.getPotentiallyFaultingLoads().empty();
+#else
+  (void)Loop;
+  return false; // neither is legal
+#endif
+}
+
+std::optional<int64_t> strideOf(Value *Address, Type *T, Loop &L,
+                                PredicatedScalarEvolution &PSE,
+                                DominatorTree &DT) {
+#if PASSPILOT_LLVM_MAJOR >= 22
+  const DenseMap<Value *, const SCEV *> NoStrides;
+  return getPtrStride(PSE, T, Address, &L, DT, NoStrides, /*Assume=*/false,
+                      /*ShouldCheckWrap=*/false);
+#else
+  (void)DT;
+  return getPtrStride(PSE, T, Address, &L, {}, /*Assume=*/false,
+                      /*ShouldCheckWrap=*/false);
+#endif
+}
+
+void addRuntimeLibraries(legacy::PassManagerBase &PM, const TargetMachine &TM) {
+#if PASSPILOT_LLVM_MAJOR >= 22
+  const TargetOptions &T = TM.Options;
+  PM.add(new RuntimeLibraryInfoWrapper(TM.getTargetTriple(), T.ExceptionModel,
+                                       T.FloatABIType, T.EABIVersion,
+                                       T.MCOptions.ABIName, T.VecLib));
+#else
+  (void)PM, (void)TM; // it asks the target
+#endif
+}
+
+TargetLibraryInfoImpl librariesOf(const Module &M, const TargetMachine &TM) {
+#if PASSPILOT_LLVM_MAJOR >= 22
+  return TargetLibraryInfoImpl(M.getTargetTriple(), TM.Options.VecLib);
+#else
+  (void)TM;
+  return TargetLibraryInfoImpl(M.getTargetTriple());
 #endif
 }
 

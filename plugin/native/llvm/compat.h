@@ -12,16 +12,19 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Analysis/MLModelRunner.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/TensorSpec.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/CodeGen/RegAllocEvictionAdvisor.h"
 #include "llvm/CodeGen/RegAllocPriorityAdvisor.h"
+#include "llvm/IR/LLVMRemarkStreamer.h"
 #include "llvm/MC/MCDwarf.h"
 #include "llvm/MC/MCRegister.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/DataExtractor.h"
+#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 
 #include <cstddef>
@@ -32,13 +35,22 @@
 
 namespace llvm {
 class AsmPrinter;
+class DominatorTree;
 class Function;
+class GenericScheduler;
 class LoopVectorizationLegality;
+class LoopVectorizationRequirements;
+class LoopVectorizeHints;
 class MCAsmInfo;
 class MCStreamer;
 class Module;
 class Pass;
+class PredicatedScalarEvolution;
+class SUnit;
 class TargetMachine;
+namespace legacy {
+class PassManagerBase;
+}
 } // namespace llvm
 
 namespace passpilot {
@@ -129,6 +141,15 @@ std::string withKnownLevels(llvm::StringRef Pipeline);
 /// LLVM's pipelines read that from functions.
 void markForSize(llvm::Module &M, llvm::StringRef Pipeline);
 
+/// The features that LLVM computes for a model that inlines.
+const std::vector<llvm::TensorSpec> &inlineFeatures();
+/// Whether \p SU belongs to the cluster of memory accesses that the scheduler
+/// has begun at that end.
+bool isInCluster(const llvm::GenericScheduler &Queues, const llvm::SUnit &SU,
+                 bool IsTop);
+/// Whether \p S writes assembly, not an object.
+bool writesText(const llvm::MCStreamer &S);
+
 // Functions whose signatures differ between versions.
 
 /// Whether -print-pipeline-passes is set, which makes opt print the pipeline
@@ -148,7 +169,30 @@ std::vector<std::string> enabledFeatures(const llvm::TargetMachine &TM);
 const llvm::MCAsmInfo &asmInfoOf(const llvm::TargetMachine &TM);
 /// Reads numbers; with the lowest byte first if \p LittleEndian.
 llvm::DataExtractor extractorOf(llvm::StringRef Data, bool LittleEndian = true);
-/// Whether LLVM refuses the loop because a load before its exit may fault.
-bool mayFault(const llvm::LoopVectorizationLegality &Loop);
+/// What LLVM's vectorizer knows of the loop \p L.
+std::unique_ptr<llvm::LoopVectorizationLegality>
+legalityOf(llvm::Loop &L, llvm::PredicatedScalarEvolution &PSE,
+           llvm::FunctionAnalysisManager &FAM,
+           llvm::LoopVectorizationRequirements &Requirements,
+           llvm::LoopVectorizeHints &Hints);
+/// Whether LLVM refuses the loop because of what may happen before an exit
+/// whose count is unknown: an effect, or a load that faults.
+bool mayStopEarly(const llvm::LoopVectorizationLegality &Loop);
+/// By how many elements of type \p T the address grows with an iteration.
+std::optional<int64_t> strideOf(llvm::Value *Address, llvm::Type *T,
+                                llvm::Loop &L,
+                                llvm::PredicatedScalarEvolution &PSE,
+                                llvm::DominatorTree &DT);
+/// Adds what code generation is told about the run-time libraries.
+void addRuntimeLibraries(llvm::legacy::PassManagerBase &PM,
+                         const llvm::TargetMachine &TM);
+/// The functions of the libraries that \p M is linked with.
+llvm::TargetLibraryInfoImpl librariesOf(const llvm::Module &M,
+                                        const llvm::TargetMachine &TM);
+#if PASSPILOT_LLVM_MAJOR >= 22
+using RemarksFile = llvm::LLVMRemarkFileHandle;
+#else
+using RemarksFile = std::unique_ptr<llvm::ToolOutputFile>;
+#endif
 
 } // namespace passpilot

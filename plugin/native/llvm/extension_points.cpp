@@ -5,6 +5,7 @@
 
 #include "user_pass.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 

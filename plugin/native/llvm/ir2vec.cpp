@@ -27,6 +27,8 @@ struct Section {
   float Weight;
 };
 
+#if PASSPILOT_LLVM_MAJOR >= 22
+
 std::array<Section, 4> sections() {
   return {{{"Opcodes", Entities::MaxOpcodes, ir2vec::OpcWeight},
            {"Types", Entities::MaxCanonicalTypeIDs, ir2vec::TypeWeight},
@@ -46,6 +48,33 @@ ir2vec::VocabStorage stored(const double *Rows, size_t Dimension) {
   return ir2vec::VocabStorage(std::move(Sections));
 }
 
+IR2VecKind kindOf(bool FlowAware) {
+  return FlowAware ? IR2VecKind::FlowAware : IR2VecKind::Symbolic;
+}
+
+#else // its embedder weighs the vectors, and knows no predicates
+
+std::array<Section, 3> sections() {
+#define LAST_OTHER_INST(Number) constexpr unsigned Opcodes = Number;
+#include "llvm/IR/Instruction.def"
+#undef LAST_OTHER_INST
+  return {{{"Opcodes", Opcodes, 1},
+           {"Types", Type::TypeID::TargetExtTyID + 1, 1},
+           {"Arguments", 4, 1}}};
+}
+
+std::vector<Embedding> stored(const double *Rows, size_t Dimension) {
+  std::vector<Embedding> All;
+  for (const Section &S : sections())
+    for (unsigned I = 0; I < S.Size; ++I, Rows += Dimension)
+      All.emplace_back(std::vector<double>(Rows, Rows + Dimension));
+  return All;
+}
+
+IR2VecKind kindOf(bool) { return IR2VecKind::Symbolic; }
+
+#endif
+
 } // namespace
 
 std::vector<std::pair<std::string, std::string>> ir2vecEntities() {
@@ -63,17 +92,15 @@ IR2VecVocabulary::IR2VecVocabulary(const double *Rows, size_t Dimension)
 
 std::vector<double> IR2VecVocabulary::embed(const Function &F,
                                             bool FlowAware) const {
-  const auto Kind = FlowAware ? IR2VecKind::FlowAware : IR2VecKind::Symbolic;
-  return ir2vec::Embedder::create(Kind, F, *Vocabulary)
+  return ir2vec::Embedder::create(kindOf(FlowAware), F, *Vocabulary)
       ->getFunctionVector()
       .getData();
 }
 
 std::vector<double> IR2VecVocabulary::embed(ArrayRef<BasicBlock *> Blocks,
                                             bool FlowAware) const {
-  const auto Kind = FlowAware ? IR2VecKind::FlowAware : IR2VecKind::Symbolic;
   const auto Embedder =
-      ir2vec::Embedder::create(Kind, *Blocks.front()->getParent(), *Vocabulary);
+      ir2vec::Embedder::create(kindOf(FlowAware), *Blocks.front()->getParent(), *Vocabulary);
   Embedding Sum(Vocabulary->getDimension());
   for (const BasicBlock *B : Blocks)
     Sum += Embedder->getBBVector(*B);

@@ -2,6 +2,7 @@
 
 #include "mir2vec.h"
 
+#if PASSPILOT_LLVM_MAJOR >= 22
 #include "llvm/CodeGen/TargetInstrInfo.h"
 #include "llvm/CodeGen/TargetRegisterInfo.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
@@ -130,3 +131,5 @@ void MachineEmbedder::add(const MachineInstr &I, double *Sum) {
 }
 
 } // namespace passpilot
+
+#endif

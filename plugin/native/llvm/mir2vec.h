@@ -6,7 +6,10 @@
 #pragma once
 
 #include "../runtime/feature_set.h"
+#include "version.h"
+#if PASSPILOT_LLVM_MAJOR >= 22 // LLVM 21 has no MIR2Vec
 #include "llvm/CodeGen/MIR2Vec.h"
+#endif
 
 #include <array>
 #include <map>
@@ -23,6 +26,8 @@ namespace passpilot {
 /// The sections of a vocabulary's file, in LLVM's order.
 constexpr std::array<const char *, 4> MIR2VecSections = {
     "Opcodes", "CommonOperands", "PhysicalRegisters", "VirtualRegisters"};
+
+#if PASSPILOT_LLVM_MAJOR >= 22
 
 /// Threads: may be shared.
 class MIR2VecVocabulary {
@@ -91,5 +96,7 @@ private:
 enum class MIR2VecFeature : size_t { Function, Candidate, Columns };
 std::unique_ptr<FeatureSet>
 mir2vecFeatures(std::shared_ptr<const MIR2VecVocabulary> Vocabulary);
+
+#endif
 
 } // namespace passpilot

@@ -3,6 +3,7 @@
 #include "../runtime/session.h"
 #include "live_range_question.h"
 #include "mir2vec.h"
+#if PASSPILOT_LLVM_MAJOR >= 22
 #include "llvm/ADT/DepthFirstIterator.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/CodeGen/LiveInterval.h"
@@ -120,3 +121,5 @@ mir2vecFeatures(std::shared_ptr<const MIR2VecVocabulary> Vocabulary) {
 }
 
 } // namespace passpilot
+
+#endif

@@ -3,6 +3,7 @@
 #include "points.h"
 
 #include "allocator_points.h"
+#include "compat.h"
 #include "release_advisors.h"
 #include "llvm/Analysis/InlineModelFeatureMaps.h"
 #include "llvm/Analysis/MLInlineAdvisor.h"
@@ -27,7 +28,7 @@ fromLLVM(const std::vector<llvm::TensorSpec> &Specs) {
 
 const Point &inlinePoint() {
   static const Point P{"inline",
-                       fromLLVM(MLInlineAdvisor::getInitialFeatureMap()),
+                       fromLLVM(inlineFeatures()),
                        fromLLVM(DefaultDecisionSpec),
                        fromLLVM(InlineDecisionSpec),
                        {}};

@@ -3,6 +3,7 @@
 #include "scheduling.h"
 
 #include "allocator_points.h"
+#include "compat.h"
 #include "llvm_options.h"
 #include "register_allocation.h"
 #include "tensors.h"
@@ -61,8 +62,6 @@ struct OpenDAG : ScheduleDAGMI {
 struct OpenStrategy : GenericScheduler {
   static constexpr auto Above = &OpenStrategy::Top;
   static constexpr auto Below = &OpenStrategy::Bot;
-  static constexpr auto AboveCluster = &OpenStrategy::TopClusterID;
-  static constexpr auto BelowCluster = &OpenStrategy::BotClusterID;
   static constexpr auto Describe = &OpenStrategy::initCandidate;
 };
 
@@ -155,8 +154,6 @@ private:
         DAG.isTrackingPressure() &&
         (T.reads(F::ExcessPressure) || T.reads(F::CriticalPressure) ||
          T.reads(F::MaxPressure));
-    const unsigned Cluster = Queues.*(IsTop ? OpenStrategy::AboveCluster
-                                            : OpenStrategy::BelowCluster);
     for (size_t I = 0; I < Columns.size(); ++I) {
       SUnit &SU = *Columns[I];
       const MachineInstr &MI = *SU.getInstr();
@@ -184,7 +181,7 @@ private:
       T.set(F::IsCopy, MI.isCopy(), I);
       T.set(F::IsLoad, MI.mayLoad(), I);
       T.set(F::IsStore, MI.mayStore(), I);
-      T.set(F::IsClustered, isTheSameCluster(Cluster, SU.ParentClusterIdx), I);
+      T.set(F::IsClustered, isInCluster(Queues, SU, IsTop), I);
     }
     T.set(F::FromTop, IsTop);
     T.set(F::Cycle, Zone.getCurrCycle());

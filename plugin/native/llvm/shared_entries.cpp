@@ -72,7 +72,7 @@ public:
 
   bool runOnModule(Module &M) override {
     AsmPrinter *Printer = printerBehind(*this);
-    if (!Printer || !Printer->OutStreamer->isObj())
+    if (!Printer || writesText(*Printer->OutStreamer))
       return false; // text has directives for every function
     MMI = &getAnalysis<MachineModuleInfoWrapperPass>().getMMI();
     auto Owned = std::make_unique<EntryJoiner>(*Printer->OutStreamer);

@@ -77,7 +77,7 @@ const RegisterPass<SmallConstants> Registered("small-constants",
                                               "Small Constants");
 
 void insert(TargetMachine &TM, PassManagerBase &, TargetPassConfig *C) {
-  if (TM.getTargetTriple().isX86_64())
+  if (TM.getTargetTriple().getArch() == Triple::x86_64)
     C->insertPass(&PrologEpilogCodeInserterID, &SmallConstants::ID);
 }
 

@@ -12,8 +12,8 @@
 #include "stages_reached.h"
 #include "unit_options.h"
 
+#include "../llvm/compat_plugin.h"
 #include "llvm/Config/llvm-config.h"
-#include "llvm/Plugins/PassPlugin.h"
 #include "llvm/Support/CommandLine.h"
 
 #include <cstdlib>
