@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from passpilot.plugin.registry import snapshot
 from tests.corpus.build import build
 from tests.corpus.programs import programs
-from tests.other_llvm import not_tested
+from tests.other_llvm import not_tested, only_for_default
 
 for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
     # `nohup make test &` starts us with signals ignored, and each process that a test starts inherits that.
@@ -70,7 +70,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the files that name LLVM 22 or its tools where passpilot is built with another one."""
     reasons = {path: not_tested(path) for path in {item.path for item in items}}
     for item in items:
-        if reason := reasons[item.path]:
+        if reason := reasons[item.path] or only_for_default(item.name):
             item.add_marker(pytest.mark.skip(reason=reason))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import lit.formats
 import lit.Test
 
+from passpilot import plugin
 from passpilot.plugin.version import MAJOR
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ LEVELS: Final = re.compile(r"-O[sz]\b|<O[sz]>|= O[sz]\b")
 
 POLICY: Final = re.compile(r"@oz\b|@spill\b")
 """The policies of the package, which are for the default LLVM."""
+LIFETIME: Final = re.compile(r"lifetime\.(start|end)\.p0\(ptr")
+IN_MLIR: Final = any(Path(folder, "libpasspilot_mlir.so").exists() for folder in plugin.__path__)
+"""Whether the plugin for mlir-opt was built."""
 OPTIONAL: Final = (
     "compilerinterface",
     "deap",
@@ -66,6 +70,44 @@ FILES: Final = {
     "tests/training/tuning/test_permitted.py": "has policies for LLVM 22",
 }
 """Other files that are for the default LLVM, and why."""
+TESTS: Final = {
+    "test_a_compilation_does_not_change_the_next[amdgcn]": "clang does not accept this C library for AMD GPU",
+    "test_a_cpp_unit_with_debug_information": "has lines of this C++ library",
+    "test_a_pass_that_says_too_much_is_not_believed": "LLVM numbers blocks otherwise",
+    "test_a_policy_that_raises[divides]": "Python words the error otherwise",
+    "test_a_processor_that_llvm_mca_cannot_judge": "llvm-mca judges another processor",
+    "test_a_module_pipeline_gives_what_it_gives_in_the_pass_own_place[default<Oz>]": "LLVM has no default<Oz>",
+    "test_an_episode_is_a_compilation": "has figures of LLVM 22",
+    "test_an_object_is_clangs[box2d-b2_wheel_joint-Oz]": "clang and opt differ at this level",
+    "test_any_textual_pipeline[default<Os>]": "LLVM has no default<Os>",
+    "test_bad_function_attributes": "LLVM has other attributes",
+    "test_blocks_that_are_not_erased": "has musttail calls as LLVM 22 has them",
+    "test_decisions_about_functions": "has figures of LLVM 22",
+    "test_every_pass_of_llvm_is_harmless_or_refused_by_name": "has the passes of LLVM 22",
+    "test_evolution_gains_and_goes_on_exactly": "has figures of LLVM 22",
+    "test_functions_have_the_vectors_that_opt_prints": "opt has another option for the kind",
+    "test_functions_may_be_closed_in_a_pipeline": "the attribute nooutline is spelled otherwise",
+    "test_functions_that_are_closed_are_not_asked_about": "the attribute nooutline is spelled otherwise",
+    "test_llvms_own_pipelines_may_be_spelled_out": "has the passes of LLVM 22",
+    "test_llvms_own_row_is_what_the_stock_tools_make[default<Oz>-flags0]": "LLVM has no default<Oz>",
+    "test_loops_that_cannot_be_vectorized": "LLVM vectorizes others",
+    "test_names_of_blocks_say_nothing": "LLVM vectorizes others",
+    "test_passes_that_read_leave_the_bytes_alone": "has pipelines of LLVM 22",
+    "test_pipelines_as_clang": "LLVM has no levels for size",
+    "test_sizes_decisions_and_outputs": "has figures of LLVM 22",
+    "test_the_guide_prints_what_it_says": "has figures of LLVM 22",
+    "test_units_are_compared_with_stock_opt": "LLVM has no levels for size",
+    "test_vtables_are_seen_by_the_whole_program_if_opt_says_so": "opt adds an identity to functions",
+    "test_what_passes_a_limit_is_never_taken": "has figures of LLVM 22",
+}
+"""Single tests that are for the default LLVM, and why."""
+
+
+def only_for_default(name: str) -> str:
+    """Why a test of this name is for the default LLVM; nothing if it is not, or if this is the default."""
+    if MAJOR == DEFAULT:
+        return ""
+    return TESTS.get(name) or TESTS.get(name.partition("[")[0], "")
 
 
 def not_tested(file: Path) -> str:
@@ -80,6 +122,10 @@ def not_tested(file: Path) -> str:
     missing = [name for name in OPTIONAL if re.search(rf"\b{name}\b", source) and not find_spec(name)]
     if missing:
         return f"needs {missing[0]}"
+    if MAJOR < DEFAULT and LIFETIME.search(source):
+        return f"has lifetime intrinsics as LLVM {DEFAULT} has them"
+    if "mlir_plugin" in source and not IN_MLIR:
+        return "needs the plugin for mlir-opt"
     if found := NAMES.search(source):
         return f"the file names {found[0]}, and passpilot is built with LLVM {MAJOR}"
     in_python = file.parent.name == "mlir" or (file.parent.name == "mlir-plugin" and "-load=%S" in source)

@@ -46,8 +46,8 @@ public:
   void enter(MCAsmParser &Parser) { Initialize(Parser); }
   static bool refuse(MCAsmParserExtension *Self, StringRef Directive,
                      SMLoc At) {
-    return Self->getParser().Error(At, "Could not find the file of " +
-                                           Directive);
+    return Self->getParser().Error(
+        At, "Could not find " + Directive.drop_front().lower() + " file");
   }
 };
 

@@ -59,9 +59,9 @@ Attribute parseAttribute(FunctionType &T, unsigned Where,
   SMDiagnostic D;
   NamedValues Named(T.getContext());
   auto M = parseAssemblyString(Source, D, T.getContext());
-  if (!M) // LLVM's words are about the declaration around it
-    Fail(Text.find_first_of("\"=() ") == std::string::npos
-             ? "a name that LLVM does not know here"
+  if (!M) // LLVM's words for an unknown name are about what follows it
+    Fail(D.getMessage() == "expected top-level entity"
+             ? "a name that LLVM does not know"
              : D.getMessage().str());
   const Function *F = M->getFunction("f");
   const unsigned Index = Where == AttributeList::FunctionIndex ||

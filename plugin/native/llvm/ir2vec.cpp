@@ -52,22 +52,24 @@ IR2VecKind kindOf(bool FlowAware) {
   return FlowAware ? IR2VecKind::FlowAware : IR2VecKind::Symbolic;
 }
 
-#else // its embedder weighs the vectors, and knows no predicates
+#else // it knows no predicates
 
 std::array<Section, 3> sections() {
 #define LAST_OTHER_INST(Number) constexpr unsigned Opcodes = Number;
 #include "llvm/IR/Instruction.def"
 #undef LAST_OTHER_INST
-  return {{{"Opcodes", Opcodes, 1},
-           {"Types", Type::TypeID::TargetExtTyID + 1, 1},
-           {"Arguments", 4, 1}}};
+  return {{{"Opcodes", Opcodes, ir2vec::OpcWeight},
+           {"Types", Type::TypeID::TargetExtTyID + 1, ir2vec::TypeWeight},
+           {"Arguments", 4, ir2vec::ArgWeight}}};
 }
 
 std::vector<Embedding> stored(const double *Rows, size_t Dimension) {
   std::vector<Embedding> All;
   for (const Section &S : sections())
-    for (unsigned I = 0; I < S.Size; ++I, Rows += Dimension)
+    for (unsigned I = 0; I < S.Size; ++I, Rows += Dimension) {
       All.emplace_back(std::vector<double>(Rows, Rows + Dimension));
+      All.back() *= S.Weight;
+    }
   return All;
 }
 
