@@ -194,8 +194,8 @@ TABLE: Final = (
                 "write every decision to a log: files in FOLDER, one per module, contender and point",
             ),
             "cc": (
-                "FILE.log|FOLDER/",
-                "write every decision to a log: FILE.log, or files in FOLDER (made if missing), one per unit",
+                "FILE|FOLDER/",
+                "write every decision to a log: FILE, or files in FOLDER (made if missing), one per unit",
             ),
         },
     ),

@@ -247,10 +247,18 @@ class Parser(argparse.ArgumentParser):
             hint = did_you_mean(value, known)
         raise UsageError(f"{who}: {message}{hint or f'; see `{self.prog} --help`'}")
 
+    def _all_options(self) -> Iterator[str]:
+        """The options of this parser and of its subcommands."""
+        yield from self._option_string_actions
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for inner in action.choices.values():
+                    yield from inner._option_string_actions
+
     def suggestion(self, option: str, close: float = 0.6) -> str:
         """``; did you mean ...?`` if an unknown option is close to one of this parser's."""
         name = option.partition("=")[0]
-        known = [dashed for dashed in self._option_string_actions if dashed.startswith("--")]
+        known = [dashed for dashed in self._all_options() if dashed.startswith("--")]
         if not name.startswith("-"):
             return f"; did you mean '--{name}'?" if f"--{name}" in known else ""
         if (twin := _TWINS.get(name.lstrip("-"), "")) in known:

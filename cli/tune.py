@@ -188,7 +188,8 @@ def _climb(options: dict[str, Any], extra: Mapping[str, Any]) -> None:
     if wrong := next((name for name in fixed if options[name]), "threads" * (options["threads"] > 1)):
         names = {"modules": "a module", "options": "--profile"}
         got = names.get(wrong, f"--{wrong.replace('_', '-')}")
-        raise UsageError(f"tune: --ladder: expected a build or a corpus, and no {got}")
+        flag = "--ladder" if extra["ladder"] else "--allow"
+        raise UsageError(f"tune: {flag}: expected a build or a corpus without {got}, got {got}")
     shared = ("reward", "jobs")
     ours = {name: options[name] for name in ("corpus", "build", "program", "root", "output", *shared)}
     searching = ("search", "compiles", "seconds", "seed", "engine", "address", "no_cache")

@@ -41,7 +41,7 @@ def cause(module: Module) -> str:
     """What `how_made` means, and what to do; empty for a module as it should be."""
     return {
         UNOPTIMIZED: f"clang has made it with -O0, which forbids optimization (optnone); {REMEDY}",
-        OPTIMIZED: f"clang has optimized it already; {REMEDY}",
+        OPTIMIZED: f"it is optimized already; {REMEDY}",
     }.get(how_made(module), "")
 
 

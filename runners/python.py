@@ -23,6 +23,7 @@ several advisors: every advisor has its own runner and observation, and `obs.poi
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import ModuleType
@@ -194,7 +195,8 @@ def python_runner(target: str, options: dict[str, str], point: Point, timeout: f
     place, colon, name = target.rpartition(":")
     if not (colon and place and name):
         msg = f"runner python:{target}: expected python:FILE:NAME or python:module:NAME, got {target!r}"
-        raise RunnerSpecError(msg)
+        is_file = target.endswith(".py") and os.path.exists(target)
+        raise RunnerSpecError(msg + f"; name its function, as in python:{target}:decide" * is_file)
     module = _load(place)
     if not hasattr(module, name):
         names = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]

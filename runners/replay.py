@@ -41,7 +41,11 @@ class ReplayRunner(Runner):
         advice = next((spec for spec in log.features if spec.name == point.advice.name), None)
         if str(advice) != str(point.advice):
             wanted = f"the advice {point.advice.name} as {point.advice}"
-            got = f"it as {advice}" if advice else "none of this name"
+            got = (
+                f"it as {advice}"
+                if advice
+                else f"one of another decision point, with {log.features[-1].name}"
+            )
             raise LogError(f"replay {path}: expected a log with {wanted}, got {got}")
         offered = {spec.name for spec in point.features}
         self.inputs = tuple(spec for spec in log.features if spec.name in offered)

@@ -365,15 +365,13 @@ class Options:
         return [*(point for point in HOOKED if point in self._given), *advised]
 
     def logs(self) -> tuple[list[str], list[str]]:
-        """The folders of the logs, and the files; what does not exist yet is a file if it is NAME.log."""
+        """The folders of the logs, and the files: a folder exists, or has a slash at its end."""
         points = {*HOOKED, *self.points()}
         folders: list[str] = []
         files: list[str] = []
         for text in self._given.get("log", []):
-            is_named = os.path.lexists(text) or text.endswith(".log")
-            is_file = text.partition("=")[0] in points or (
-                text[-1] != "/" and is_named and not os.path.isdir(text)
-            )
+            is_folder = text[-1] == "/" or os.path.isdir(text)
+            is_file = text.partition("=")[0] in points or not is_folder
             (files if is_file else folders).append(text)
         return folders, files
 

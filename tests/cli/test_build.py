@@ -30,7 +30,7 @@ def here(tmp_path: Path) -> Path:
     "options",
     [
         ("--inline=python:never.py:decide", "--log=inline=logs/"),
-        ("--inline", "python:never.py:decide", "--log", "logs"),
+        ("--inline", "python:never.py:decide", "--log", "logs/"),
         ("--advise=inline=python:never.py:decide", "--load=never.py", "--log=logs/"),
     ],
 )

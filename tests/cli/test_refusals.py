@@ -174,7 +174,7 @@ def test_programs_of_a_corpus_to_tune(here: Path) -> None:
     assert str(error) == f"tune: expected a linked program in {folder}, got none"
 
 
-@pytest.mark.parametrize("words", ["cc --inline=random:7 -O2 -c", "build --log=logs -- cc -c"])
+@pytest.mark.parametrize("words", ["cc --inline=random:7 -O2 -c", "build --log=logs/ -- cc -c"])
 def test_a_current_folder_that_is_gone(tmp_path: Path, words: str) -> None:
     (tmp_path / "a.c").write_text("int f(void) { return 1; }\n")
     (tmp_path / "gone").mkdir()

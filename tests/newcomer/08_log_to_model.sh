@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # From decisions to a model in the compiler: log, fit, export, compile, compare.
-passpilot compare prog.bc --inline=random:1 --inline=random:2 --repeat=0 --log=logs -o teachers.txt
+passpilot compare prog.bc --inline=random:1 --inline=random:2 --repeat=0 --log=logs/ -o teachers.txt
 cat >train.py <<'PY'
 from pathlib import Path
 

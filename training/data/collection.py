@@ -413,7 +413,8 @@ def _written(
 def _some(collected: Collected) -> Collected:
     """What was collected, unless that is nothing."""
     if not any(program.decisions for program in collected.programs.values()):
-        why = collected.problems[0] if collected.problems else "the modules ask nothing"
+        nothing = "the modules ask nothing; --passes or --at names the pass of a point that is a pass's"
+        why = collected.problems[0] if collected.problems else nothing
         raise InputError(f"train data: expected decisions of modules, got none: {why}")
     return collected
 

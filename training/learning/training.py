@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passpilot.features.columns import custom_files
-from passpilot.features.point import Point
+from passpilot.features.point import POINTS, Point
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import make_folder, read_regular, write_file
 from passpilot.plugin.json_and_toml import check_typed_dict
@@ -205,7 +205,10 @@ class Training(ABC):
         data = onnx_model(model, parts[0].arrangement, scaling, facts).SerializeToString()
         check = check_export(data, model, scaling, parts, seed)
         write_file(os.path.join(self.folder, MODEL), data)
-        for path in custom_files(spec.name for spec in parts[0].arrangement.features).values():
+        needed = [*custom_files(spec.name for spec in parts[0].arrangement.features).values()]
+        if self._point.name not in POINTS.own:
+            needed.append(POINTS[self._point.name].origin.rpartition(":")[0])
+        for path in dict.fromkeys(needed):
             self._files.append(os.path.basename(path))
             beside = os.path.join(self.folder, os.path.basename(path))
             if os.path.isfile(path) and not (os.path.exists(beside) and os.path.samefile(path, beside)):

@@ -21,6 +21,7 @@ from passpilot.plugin import _core
 from passpilot.plugin.compile import options_set
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular, write_file
+from passpilot.plugin.origin import warn_user
 from passpilot.plugin.registry import snapshot
 
 MOST_BYTES: Final = 2 << 30
@@ -51,7 +52,7 @@ class CompileCache:
 
     def __init__(self, folder: str, most: int = MOST_BYTES) -> None:
         self.folder: Final = folder
-        self._most, self._written = most, 0
+        self._most, self._written, self._has_said = most, 0, False
 
     @classmethod
     def of_user(cls) -> CompileCache:
@@ -90,15 +91,23 @@ class CompileCache:
             return None
         return made if unpack.eof else None
 
+    def _say_once(self, error: Exception) -> None:
+        why = error.strerror if isinstance(error, OSError) else error
+        if not self._has_said:
+            warn_user(f"{self.folder}: expected a folder for the cache of compilations, got: {why}")
+        self._has_said = True
+
     def keep(self, key: str, made: bytes) -> None:
-        """Keep what was made; a full disk is no error."""
+        """Keep what was made; a full disk is a warning, once."""
         if not (path := self._path(key)):
             return
         packed = zlib.compress(made, 1)
-        with contextlib.suppress(OSError, InputError):
+        try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             write_file(path, _sum(key, packed) + packed)
+        except (OSError, InputError) as error:
+            self._say_once(error)
         self._written += _on_disk(_SUM + len(packed))
         if self._written > self._most // 16:
             self.prune()

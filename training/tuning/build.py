@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import Final
@@ -60,7 +61,7 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
     if os.path.exists(folder) and _is_other_build(command, recording):
         warn_user(f"the command of the build has changed since {folder} was made")
         shutil.rmtree(recording, ignore_errors=True)
-    before = _recorded(recording)
+    before, began = _recorded(recording), time.time()
     try:
         _record(command, output, recording)
         if advice := read_recording(recording).advice:
@@ -72,6 +73,8 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
         raise
     write_file(recording + ".command", _build_text(command))
     draft = _drafted(command, output, recording)
+    if not before:
+        _note_earlier_objects(draft, began)
     if os.path.exists(folder):
         if _recorded(recording) == before:
             warn_user(f"{shlex.join(command)} compiles nothing new; tuning what {folder} has")
@@ -99,14 +102,25 @@ def _drafted(command: Sequence[str], output: str, recording: str) -> CorpusDraft
             f"tune: expected {build} to compile something, got links alone; clean the build first"
         )
     note_other_compilers(recording + ".programs")
+    return draft
+
+
+def _note_earlier_objects(draft: CorpusDraft, began: float) -> None:
+    """Warn of objects in the build's folder that are older than its first recording."""
+    here = os.path.join(os.path.realpath("."), "")  # others are of libraries
     for program in draft.programs:
-        if stale := [path for path in program.foreign if path.endswith(".o")]:
+        objects = [path for path in program.foreign if path.endswith(".o")]
+        if stale := [path for path in objects if _is_older(path, began, here)]:
             warn_user(
                 f"{program.name} links {', '.join(stale[:3])}{' and others' * (len(stale) > 3)}, which this "
-                "build has not compiled from C or C++ and the search leaves as it is; clean the build first "
-                "to search it, too"
+                "build has not compiled, and the search leaves as it is; clean first to search it, too"
             )
-    return draft
+
+
+def _is_older(path: str, began: float, folder: str) -> bool:
+    with suppress(OSError):
+        return os.path.realpath(path).startswith(folder) and os.path.getmtime(path) < began
+    return False
 
 
 def _remove_rest(output: str) -> None:
@@ -313,7 +327,8 @@ def rebuild_line(command: Sequence[str], flags: str, recording: str = "") -> str
             f"-DCMAKE_{language}_COMPILER_LAUNCHER={shlex.quote(drivers[driver].replace(' ', ';'))}"
             for language, driver in (("C", "cc"), ("CXX", "c++"))
         )
-        return f"cmake -B {shlex.quote(tree)} {' '.join(launchers)} && {build}"
+        source = f" -S {shlex.quote(found)}" if (found := _source(tree)) else ""
+        return f"cmake{source} -B {shlex.quote(tree)} {' '.join(launchers)} && {build}"
     clean = f"{build} -t clean && " * (name == "ninja")
     return f"{clean}passpilot build {flags} -- {build}"
 
@@ -364,6 +379,17 @@ def _configured(folder: str) -> str:
                     rf'^set\(CMAKE_{language}_COMPILER "(.+)"\)', file.read(), re.MULTILINE
                 ):
                     return found[1].replace("++", "")
+    return ""
+
+
+def _source(tree: str) -> str:
+    """The folder of the sources of a tree that CMake has configured; empty if it is none."""
+    with (
+        suppress(OSError),
+        open(os.path.join(tree, "CMakeCache.txt"), encoding="utf-8", errors="replace") as file,
+    ):
+        if found := re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.+)$", file.read(), re.MULTILINE):
+            return found[1]
     return ""
 
 

@@ -127,7 +127,7 @@ def test_an_error_is_said_once(here: Path) -> None:
 SIDES: Final = (
     "-gdwarf-4 -gsplit-dwarf -fsave-optimization-record -fstack-usage -MD --coverage -save-stats",
     "-save-temps -fstack-usage -Rpass-analysis=prologepilog",
-    "--inline=default --log=x/logs",
+    "--inline=default --log=x/logs/",
 )
 
 

@@ -81,7 +81,7 @@ FILES: Final = {
 UNEQUAL: Final = (".stats", ".json", ".yaml", ".pch", ".ast")
 """The ends of files that hold times, or clang's arguments."""
 
-WAYS: Final = (("--inline=default", "--log={logs}"), ("--best-of=2",))
+WAYS: Final = (("--inline=default", "--log={logs}/"), ("--best-of=2",))
 """Both decide as clang does: at -Oz no other policy makes objects this small any smaller."""
 
 

@@ -72,7 +72,7 @@ def make_lua(folder: Path, compiler: str, *settings: str) -> None:
 
 @pytest.mark.soak
 def test_lua_by_its_makefile(tmp_path: Path) -> None:
-    make_lua(tmp_path, f"passpilot cc --inline=random:7 --log={tmp_path}/logs")
+    make_lua(tmp_path, f"passpilot cc --inline=random:7 --log={tmp_path}/logs/")
     counts = decisions(tmp_path / "logs", "inline")
     assert len(counts) == len([*(tmp_path / "src").glob("*.o")]) == 34
     assert sum(counts) > 1000
@@ -82,7 +82,7 @@ def test_lua_again_has_the_same_logs_and_the_same_bytes(tmp_path: Path) -> None:
     unpacked("lua", tmp_path)
     made = []
     for _ in range(2):
-        command = ("lapi.o", "lcode.o", "lparser.o", f"CC=passpilot cc {RANDOM[0]} --log=logs")
+        command = ("lapi.o", "lcode.o", "lparser.o", f"CC=passpilot cc {RANDOM[0]} --log=logs/")
         run("make", "-B", "-j2", *command, cwd=tmp_path / "src")
         outputs = [*(tmp_path / "src").glob("*.o"), *(tmp_path / "src" / "logs").iterdir()]
         made.append({path.name: path.read_bytes() for path in outputs})
@@ -95,7 +95,7 @@ def test_lz4_by_cmake(way: str, tmp_path: Path) -> None:
     program = unpacked("lz4", tmp_path)
     (tmp_path / "CMakeLists.txt").write_text(CMAKE)
     # Its calls are random no more: some of the choices make it ten times as large.
-    words = ["passpilot", "cc", "--inline=default", *RANDOM[1:], f"--log={tmp_path}/logs"]
+    words = ["passpilot", "cc", "--inline=default", *RANDOM[1:], f"--log={tmp_path}/logs/"]
     cmake = ["cmake", "-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=MinSizeRel"]
     if way == "launcher":
         launcher = f"-DCMAKE_C_COMPILER_LAUNCHER={';'.join(words)}"
@@ -136,7 +136,7 @@ def test_lua_with_link_time_optimization(kind: str, tmp_path: Path) -> None:
     archiver = ("AR=llvm-ar rcu", "RANLIB=llvm-ranlib")
     # As a whole the program would become four times as large.
     advice = "--inline=random:7 --size-budget=1.2 --priority=random:7"
-    make_lua(tmp_path, f"passpilot cc {advice} --log={tmp_path}/logs -flto={kind}", *archiver)
+    make_lua(tmp_path, f"passpilot cc {advice} --log={tmp_path}/logs/ -flto={kind}", *archiver)
     linked = [path.name for path in (tmp_path / "logs").iterdir() if ".c-" not in path.name]
     assert any(name.endswith("-inline.log") for name in linked), linked
     assert len(decisions(tmp_path / "logs", "inline")) > 34, "units, and what the linker compiles"
@@ -146,7 +146,7 @@ def test_lua_with_link_time_optimization(kind: str, tmp_path: Path) -> None:
 @pytest.mark.soak
 def test_box2d_by_its_cmake_file_with_its_own_tests(tmp_path: Path) -> None:
     unpacked("box2d", tmp_path)
-    compiler = " ".join(["passpilot c++", *RANDOM, f"--log={tmp_path}/logs"])
+    compiler = " ".join(["passpilot c++", *RANDOM, f"--log={tmp_path}/logs/"])
     flags = ("-DBOX2D_BUILD_TESTBED=OFF", "-DCMAKE_CXX_FLAGS=-DDOCTEST_CONFIG_NO_POSIX_SIGNALS")
     release = (*flags, "-DCMAKE_BUILD_TYPE=Release")
     run("cmake", "-S", ".", "-B", "build", *release, cwd=tmp_path, CXX=compiler, CC="clang-22")

@@ -27,7 +27,7 @@ WORDS: Final = """
     --inline=random:7 --inline= --inline --inline=onnx:model.onnx --inline=onnx:model.onnx?as=logits
     --inline=onnx:no.onnx --inline=python:policy.py:decide --inline=python:no.py:decide
     --inline=python:module:decide --inline=python:policy.py --inline=onnx --inline=aot:logs
-    --evict=random:1 --evict=default --priority=const:0 --log=logs --log=new --log=evict=x.log
+    --evict=random:1 --evict=default --priority=const:0 --log=logs/ --log=new --log=evict=x.log
     --on-error=default --on-error=fail --on-error=maybe --on-error=fail|default --timeout=5 --timeout=0
     --timeout=1e3 --timeout=0x10 --timeout=nan --timeout=1_0 --size-budget=0 --size-budget=.5
     --size-budget=1.5 --size-budget=-1 --eviction-limit=3 --advise=inline=const:0 --load=policy.py
@@ -43,7 +43,7 @@ VARIABLES: Final = """
     PASSPILOT_LOAD=policy.py PASSPILOT_TIMEOUT=3 PASSPILOT_TRACEBACK=1 PASSPILOT_INLIN=default PASSPILOT_X=1
     PASSPILOT_POLICY=@oz PASSPILOT_POLICY=mine PASSPILOT_POLICY=none
 """
-ADVICE: Final = ("--inline=random:7", "--inline=python:policy.py:decide", "--evict=const:0", "--log=logs")
+ADVICE: Final = ("--inline=random:7", "--inline=python:policy.py:decide", "--evict=const:0", "--log=logs/")
 
 
 class StartedError(Exception):
@@ -151,7 +151,7 @@ def test_random_command_lines(here: Path, prefix: Path, monkeypatch: pytest.Monk
         (),
         ("--inline=default",),
         ("--inline=const:0", "--on-error=default"),
-        ("--inline=onnx:model.onnx?as=logits", "--log=logs"),
+        ("--inline=onnx:model.onnx?as=logits", "--log=logs/"),
         ("--inline=python:policy.py:decide", "--timeout=5"),
         ("--evict=random:7", "--eviction-limit=3"),
         ("--decisions=model.onnx",),

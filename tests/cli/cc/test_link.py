@@ -28,7 +28,7 @@ def test_a_plain_link_loads_nothing(here: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["full", "thin"])
 def test_the_linker_asks(kind: str, here: Path) -> None:
-    command = ("--inline=random:7", "--log=logs", f"-flto={kind}", "-O2")
+    command = ("--inline=random:7", "--log=logs/", f"-flto={kind}", "-O2")
     good(*command, "-c", "calls.c", cwd=here)
     good(*command, "-c", "main.c", cwd=here)
     before = logs(here)
@@ -40,7 +40,7 @@ def test_the_linker_asks(kind: str, here: Path) -> None:
 
 
 def test_compiling_and_linking_at_once(here: Path) -> None:
-    done = cc(NO, "--log=logs", "-flto", "-O2", "calls.c", "main.c", "-o", "program", cwd=here)
+    done = cc(NO, "--log=logs/", "-flto", "-O2", "calls.c", "main.c", "-o", "program", cwd=here)
     assert done.code == 0, done.err
     assert run(here / "program", cwd=here).code == 0
     advised = [name for name, count in logs(here).items() if count]
@@ -49,21 +49,21 @@ def test_compiling_and_linking_at_once(here: Path) -> None:
 
 
 def test_registers_are_allocated_by_the_linker(here: Path) -> None:
-    command = ("--priority=default", "--log=logs", "-flto", "-O2")
+    command = ("--priority=default", "--log=logs/", "-flto", "-O2")
     good(*command, "calls.c", "main.c", "-o", "program", cwd=here)
     assert [name.rpartition("-")[2] for name in logs(here)] == ["priority.log"]
 
 
 def test_an_lld_of_the_users_compiles_bitcode_without_flto(here: Path) -> None:
     good("-flto", "-O2", "-c", "calls.c", "main.c", cwd=here)
-    done = cc(NO, "--log=logs", "-O2", "-fuse-ld=lld", "calls.o", "main.o", "-o", "program", cwd=here)
+    done = cc(NO, "--log=logs/", "-O2", "-fuse-ld=lld", "calls.o", "main.o", "-o", "program", cwd=here)
     assert done.code == 0, done.err
     assert sum(logs(here).values()) > 0
 
 
 def test_what_asks_nothing_is_no_warning_of_the_linker(here: Path) -> None:
     (here / "calls.c").write_text("int twice(int x) { return x; }\n")
-    good("--evict=const:32", "--log=logs", "-flto", "-Wl,--fatal-warnings", "calls.c", "main.c", cwd=here)
+    good("--evict=const:32", "--log=logs/", "-flto", "-Wl,--fatal-warnings", "calls.c", "main.c", cwd=here)
 
 
 def test_a_linker_without_plugins_may_be_accepted(here: Path) -> None:
@@ -78,7 +78,7 @@ def test_the_link_is_as_lld_makes_it_where_the_default_decides(here: Path) -> No
     command = ("-flto", "-O2", "-fuse-ld=lld", "calls.c", "main.c", "-o", "program")
     assert run("clang-22", *command, cwd=here).code == 0
     theirs = (here / "program").read_bytes()
-    good("--inline=default", "--log=logs", *command, cwd=here)
+    good("--inline=default", "--log=logs/", *command, cwd=here)
     assert (here / "program").read_bytes() == theirs
     assert [count for name, count in logs(here).items() if "ld-temp" in name] == [1]
 
@@ -109,10 +109,10 @@ def test_a_distributed_back_end_advises_code_generation_alone(here: Path) -> Non
         assert not (here / "out.o").exists()
     done = cc(NO, "--on-error=default", *back_end, cwd=here)
     assert (done.code, done.err.count("warning: ")) == (0, 1), done.err
-    assert good("--evict=default", "--log=logs", *back_end, cwd=here) == ""
+    assert good("--evict=default", "--log=logs/", *back_end, cwd=here) == ""
     assert [name.rsplit("-", 1)[1] for name in logs(here)] == ["evict.log"]
     (here / "empty").touch()  # with which clang compiles as without an index
-    good(NO, "--log=logs", *back_end, "-fthinlto-index=empty", cwd=here)
+    good(NO, "--log=logs/", *back_end, "-fthinlto-index=empty", cwd=here)
     assert len(logs(here)) == 2
 
 

@@ -98,7 +98,7 @@ def test_by_default_the_object_is_the_same(options: tuple[str, ...], here: Path)
 
 def test_the_default_with_a_log_makes_the_same_object(here: Path) -> None:
     run("clang-22", "-O2", "-c", "calls.c", "-o", "theirs.o", cwd=here)
-    good("--inline=default", "--log=logs", "-O2", "-c", "calls.c", "-o", "ours.o", cwd=here)
+    good("--inline=default", "--log=logs/", "-O2", "-c", "calls.c", "-o", "ours.o", cwd=here)
     assert (here / "ours.o").read_bytes() == (here / "theirs.o").read_bytes()
     assert len(logs(here)) == 1
 
@@ -142,7 +142,7 @@ def test_flags_win_over_variables(
 
 def test_one_log_per_unit_and_command(here: Path) -> None:
     (here / "more.c").write_text(CALLS.replace("twice", "more"))
-    command = (NO, "--log=logs", "-O2", "-c")
+    command = (NO, "--log=logs/", "-O2", "-c")
     good(*command, "calls.c", "more.c", "-DA", cwd=here)
     first = logs(here)
     assert [(name.split("-")[0], count) for name, count in first.items()] == [("calls.c", 2), ("more.c", 2)]
@@ -161,7 +161,7 @@ def test_a_log_named_so_is_a_file(here: Path) -> None:
 
 
 def test_evict_and_priority_have_logs_of_their_own(here: Path) -> None:
-    both = ("--evict=default", "--priority=default", "--log=logs")
+    both = ("--evict=default", "--priority=default", "--log=logs/")
     good(*both, "-O2", "-c", "calls.c", cwd=here)
     assert any(name.endswith("-priority.log") and count > 0 for name, count in logs(here).items())
 
@@ -184,7 +184,7 @@ def test_passes_run_in_unoptimized_code_too(here: Path) -> None:
 
 def test_units_that_ask_nothing_are_compiled_in_silence(here: Path) -> None:
     (here / "empty.c").write_text("int x;\n")
-    every = (NO, "--evict=default", "--priority=default", "--log=logs")
+    every = (NO, "--evict=default", "--priority=default", "--log=logs/")
     for flags in (("-O2", "-c"), ("-O2", "-flto", "-c"), ("-O2", "-emit-llvm", "-c"), ("-O2", "-S")):
         assert good(*every, *flags, "none.c", "empty.c", cwd=here) == ""
 
@@ -328,7 +328,7 @@ def test_bytes_that_are_no_text_reach_clang(here: Path) -> None:
     name = os.fsdecode(b"caf\xe9.c")
     (here / name).write_text(CALLS)
     done = subprocess.run(
-        [PASSPILOT, "cc", NO, "--log=logs", "-O2", "-S", name, "-o", "-"],
+        [PASSPILOT, "cc", NO, "--log=logs/", "-O2", "-S", name, "-o", "-"],
         cwd=here, capture_output=True, check=True, timeout=60,
     )  # fmt: skip
     assert rb'.file	"caf\351.c"' in done.stdout

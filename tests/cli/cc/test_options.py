@@ -35,8 +35,8 @@ def options(line: str) -> Options:
         ("", False, False),
         ("--inline=default", False, False),
         ("--inline=default --stats", False, False),
-        ("--inline=default --log=logs", True, False),
-        ("--log=logs", False, False),
+        ("--inline=default --log=logs/", True, False),
+        ("--log=logs/", False, False),
         ("--inline=const:0", True, False),
         ("--inline=const:0 --stats", True, True),
         ("--evict=default --priority=const:1", True, False),
@@ -120,7 +120,7 @@ def test_tries_are_at_most_all_recipes() -> None:
 
 
 def test_folders_of_logs_are_made_but_not_for_a_file_of_a_point(here: Path) -> None:
-    make_folders(options("--inline=const:0 --log=logs/deep --log=inline=x.log --log=other=y"))
+    make_folders(options("--inline=const:0 --log=logs/deep/ --log=inline=x.log --log=other=y/"))
     assert sorted(each.name for each in here.iterdir()) == ["logs", "other=y", "p.py", "x.d"]
     assert (here / "logs/deep").is_dir()
     make_folders(options("--advise=mine=const:0 --log=mine=z.log"))

@@ -41,7 +41,7 @@ def here(tmp_path: Path) -> Path:
 def test_every_architecture_has_its_log(here: Path) -> None:
     architectures = ("--target=arm64-apple-macosx", "-arch", "arm64", "-arch", "arm64e", "-arch", "x86_64")
     for _ in range(2):
-        done = cc(NO, "--log=logs", "-O2", "-c", "calls.c", *architectures, cwd=here, PATH=path(here))
+        done = cc(NO, "--log=logs/", "-O2", "-c", "calls.c", *architectures, cwd=here, PATH=path(here))
         assert done.code == 0, done.err
         assert [name.split("-")[0] for name in logs(here)] == ["calls.c"] * 3
         assert list(logs(here).values()) == [2, 2, 2]
@@ -52,19 +52,19 @@ def path(here: Path) -> str:
 
 
 def test_every_processor_has_its_log_and_the_host_is_silent(here: Path) -> None:
-    assert good(NO, "--log=logs", "-O2", "-Werror", "-c", "target.c", *OPENMP, cwd=here) == ""
+    assert good(NO, "--log=logs/", "-O2", "-Werror", "-c", "target.c", *OPENMP, cwd=here) == ""
     assert list(logs(here).values()) == [2, 2, 2]
 
 
 def test_word_sizes_in_one_folder_have_logs_of_their_own(here: Path) -> None:
     for size in ("-m32", "-m64", "-march=haswell", "-m32"):
-        good(NO, "--log=logs", "-O2", "-c", "calls.c", size, cwd=here)
+        good(NO, "--log=logs/", "-O2", "-c", "calls.c", size, cwd=here)
     assert list(logs(here).values()) == [2, 2, 2]
 
 
 @pytest.mark.parametrize("flags", ["-c -save-temps", "-c -save-temps=obj -o x.o", "-save-temps -S"])
 def test_steps_before_the_optimizer_are_silent_and_have_no_log(flags: str, here: Path) -> None:
-    advice = (NO, "--evict=default", "--log=logs")
+    advice = (NO, "--evict=default", "--log=logs/")
     assert good(*advice, "-O2", "-Werror", "calls.c", *flags.split(), cwd=here) == ""
     assert [name.rsplit("-", 1)[1] for name in logs(here)] == ["evict.log", "inline.log"]
     assert sum(logs(here).values()) >= 2
@@ -74,7 +74,7 @@ def test_an_optimizer_that_does_not_run_is_no_reason_to_load_a_runner(here: Path
     """As in the first step of -save-temps."""
     (here / "policy.py").write_text("raise ValueError('no')\n")
     flags = ("-O2", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c", "calls.c")
-    assert good("--inline=python:policy.py:decide", "--log=logs", *flags, cwd=here) == ""
+    assert good("--inline=python:policy.py:decide", "--log=logs/", *flags, cwd=here) == ""
     assert not logs(here)
 
 

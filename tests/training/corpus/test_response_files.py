@@ -121,12 +121,12 @@ def here(tmp_path: Path) -> Path:
 def test_a_quoted_value_does_not_end_the_advice(text: str, here: Path) -> None:
     (here / "args").write_text(text)
     (here / "nested").write_text("-O2 '-DA= -E '")
-    assert good(NO, "--log=logs", "@args", cwd=here) == ""
+    assert good(NO, "--log=logs/", "@args", cwd=here) == ""
     assert list(logs(here).values()) == [2]
 
 
 def test_a_response_file_may_be_a_pipe(here: Path) -> None:
-    script = f"{PASSPILOT} cc {NO} --log=logs @<(echo \"-O2 '-DA= -E ' -c calls.c\")"
+    script = f"{PASSPILOT} cc {NO} --log=logs/ @<(echo \"-O2 '-DA= -E ' -c calls.c\")"
     subprocess.run(["bash", "-c", script], cwd=here, check=True, timeout=60)
     assert list(logs(here).values()) == [2]
     assert (here / "calls.o").exists()
@@ -134,7 +134,7 @@ def test_a_response_file_may_be_a_pipe(here: Path) -> None:
 
 def test_windows_quoting_is_heeded(here: Path) -> None:
     (here / "args").write_text("""-O2 "-DA= -E ""x\"\"\" -c calls.c -o 'x""")
-    assert good(NO, "--rsp-quoting=windows", "--log=logs", "@args", cwd=here) == ""
+    assert good(NO, "--rsp-quoting=windows", "--log=logs/", "@args", cwd=here) == ""
     assert list(logs(here).values()) == [2]
     assert (here / "'x").exists()
 

@@ -156,11 +156,11 @@ def test_sizes_of_files(climbed: tuple[Path, Done]) -> None:
         (("tune", "--run={}", "-o", "x", "a.bc"), "tune: --run: expected --ladder beside it"),
         (
             ("tune", "--ladder", "-o", "x", "a.bc"),
-            "tune: --ladder: expected a build or a corpus, and no a mod",
+            "tune: --ladder: expected a build or a corpus without a mod",
         ),
-        (("tune", "--ladder", "--lto", "-o", "x", "--", "make"), "and no --lto"),
-        (("tune", "--ladder", "--result=x.json", "-o", "x", "--", "make"), "and no --result"),
-        (("tune", "--ladder", "--threads=2", "-o", "x", "--", "make"), "and no --threads"),
+        (("tune", "--ladder", "--lto", "-o", "x", "--", "make"), "without --lto, got --lto"),
+        (("tune", "--ladder", "--result=x.json", "-o", "x", "--", "make"), "without --result, got --result"),
+        (("tune", "--ladder", "--threads=2", "-o", "x", "--", "make"), "without --threads, got --threads"),
     ],
 )
 def test_wrong_words_are_one_line(climbed: tuple[Path, Done], words: tuple[str, ...], said: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.plugin.errors import InputError
+from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.training.studies.compile_cache import CompileCache
 from tests.command import passpilot, refused
 from tests.training.tuning.units import modules
@@ -102,7 +102,8 @@ def test_without_a_folder_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    CompileCache(str(tmp_path / "file")).keep("00", b"data")
+    with pytest.warns(PasspilotWarning, match="file: expected a folder for the cache of compilations"):
+        CompileCache(str(tmp_path / "file")).keep("00", b"data")
 
 
 def test_the_cache_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

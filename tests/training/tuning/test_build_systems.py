@@ -112,7 +112,7 @@ SHAPES: Final = {
     ),
     "CMake, Makefiles": Shape(
         "cmake --build out",
-        "cmake -B out -DCMAKE_C_COMPILER_LAUNCHER",
+        "cmake -S . -B out -DCMAKE_C_COMPILER_LAUNCHER",
         {"CMakeLists.txt": CMAKE},
         f"cmake -B out -DCMAKE_C_COMPILER={CLANG} -DCMAKE_C_FLAGS=-Oz",
         product="out/demo",
@@ -142,7 +142,7 @@ SHAPES: Final = {
     ),
     "toolchain file": Shape(
         "cmake --build out",
-        "cmake -B out -DCMAKE_C_COMPILER_LAUNCHER",
+        "cmake -S . -B out -DCMAKE_C_COMPILER_LAUNCHER",
         {
             "CMakeLists.txt": CMAKE,
             "cross.cmake": "set(CMAKE_SYSTEM_NAME Generic)\nset(CMAKE_C_COMPILER clang-22)\n"
@@ -258,7 +258,7 @@ def test_a_build_is_recorded_and_built_with_decisions(here: Path, name: str) -> 
     (twice,) = (unit for unit in corpus.units if unit.endswith("twice.c"))
     write_decisions("file.decisions", [UnitDecisions(twice, {}, functions={"twice": ("speed", "unroll=4")})])
     line = rebuild_line(command, f"--decisions={here}/file.decisions", f"tuned/{RECORDING}")
-    assert line.startswith(shape.line)
+    assert line.replace(str(here), ".").startswith(shape.line)
     shell(f"{shape.clean}; {line}")
     (product,) = here.glob(shape.product)
     assert len(product.read_bytes()) != len(before) or product.read_bytes() != before, "decisions have effect"

@@ -153,7 +153,7 @@ def test_a_tree_of_cmake_that_names_the_compiler(here: Path, generator: str) -> 
     decisions = here / "a.decisions"
     decisions.write_text('{"format": "passpilot decisions 3"}')
     line = rebuild_line(build, f"--decisions={decisions}")
-    assert line.startswith("cmake -B build -DCMAKE_C_COMPILER_LAUNCHER='passpilot;cc;--decisions=")
+    assert line.startswith(f"cmake -S {here} -B build -DCMAKE_C_COMPILER_LAUNCHER='passpilot;cc;--decisions=")
     done = subprocess.run(["sh", "-ec", line], capture_output=True, text=True, check=False)
     assert "passpilot" in done.stdout + done.stderr, "our compiler reads the file, and says what it is"
 
