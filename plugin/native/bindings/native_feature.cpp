@@ -2,10 +2,10 @@
 
 #include "native_feature.h"
 
-#include "core.h"
 #include "../hosted/errors.h"
 #include "../llvm/graph_features.h"
 #include "../llvm/mir2vec.h"
+#include "core.h"
 
 namespace passpilot {
 
@@ -26,8 +26,7 @@ std::vector<NativeFeature> makeMIR2Vec(const Sections &Read) {
 #else
   (void)Read;
   throw InputError("mir2vec_features: expected LLVM 22 or newer, got "
-                   "LLVM " PASSPILOT_LLVM_MAJOR_TEXT
-                   ", which has no MIR2Vec");
+                   "LLVM " PASSPILOT_LLVM_MAJOR_TEXT ", which has no MIR2Vec");
 #endif
 }
 

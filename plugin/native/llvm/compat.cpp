@@ -339,11 +339,9 @@ DataExtractor extractorOf(StringRef Data, bool LittleEndian) {
 #endif
 }
 
-std::unique_ptr<LoopVectorizationLegality>
-legalityOf(Loop &L, PredicatedScalarEvolution &PSE,
-           FunctionAnalysisManager &FAM,
-           LoopVectorizationRequirements &Requirements,
-           LoopVectorizeHints &Hints) {
+std::unique_ptr<LoopVectorizationLegality> legalityOf(
+    Loop &L, PredicatedScalarEvolution &PSE, FunctionAnalysisManager &FAM,
+    LoopVectorizationRequirements &Requirements, LoopVectorizeHints &Hints) {
   Function &F = *L.getHeader()->getParent();
   return std::make_unique<LoopVectorizationLegality>(
       &L, PSE, &FAM.getResult<DominatorTreeAnalysis>(F),

@@ -101,8 +101,8 @@ std::vector<double> IR2VecVocabulary::embed(const Function &F,
 
 std::vector<double> IR2VecVocabulary::embed(ArrayRef<BasicBlock *> Blocks,
                                             bool FlowAware) const {
-  const auto Embedder =
-      ir2vec::Embedder::create(kindOf(FlowAware), *Blocks.front()->getParent(), *Vocabulary);
+  const auto Embedder = ir2vec::Embedder::create(
+      kindOf(FlowAware), *Blocks.front()->getParent(), *Vocabulary);
   Embedding Sum(Vocabulary->getDimension());
   for (const BasicBlock *B : Blocks)
     Sum += Embedder->getBBVector(*B);
