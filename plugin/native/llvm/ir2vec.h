@@ -6,6 +6,7 @@
 #pragma once
 
 #include "../runtime/feature_set.h"
+#include "version.h"
 #include "llvm/Analysis/IR2Vec.h"
 
 #include <string>
