@@ -154,7 +154,8 @@ def _searched(options: Mapping[str, Any]) -> TuneResult:
                 )
             )
         elif build:
-            linking = ["-flto", "--start-no-unused-arguments", *result.link, "--end-no-unused-arguments"]
+            quiet = ["--start-no-unused-arguments", *result.link, "--end-no-unused-arguments"]
+            linking = ["-flto", *quiet * bool(result.link)]
             flags = [*linking * bool(options["lto"]), f"--decisions={path}"]
             flags += [f"--{option}" for option in options["options"]]
             line = rebuild_line(build, shlex.join(flags), os.path.join(output, RECORDING))

@@ -105,7 +105,7 @@ class Point:
         unknown = [name for name in wanted if self.find(name) is None]
         if unknown:
             offered = [spec.name for spec in self.features]
-            hints = (did_you_mean(name, offered) for name in unknown)
+            hints = (did_you_mean(name, offered, 0.8) for name in unknown)
             raise SpecMismatchError(
                 f"decision point {self.name}: expected features among those it offers, "
                 f"got {', '.join(unknown)}; {features_of(self.name)}{next(filter(None, hints), '')}"

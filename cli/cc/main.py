@@ -193,6 +193,9 @@ def _checked(name: str, named: str, ours: str) -> str:
     path = named if "/" in named else find_program(named)
     if os.path.realpath(path) != os.path.realpath(ours):
         expected = f"clang-{MAJOR}, which is {os.path.realpath(ours)}"
-        hint = f"only its optimizer asks: use it, or `passpilot {name}` without a compiler's name"
+        hint = (
+            f"only its optimizer asks: configure the build for clang-{MAJOR}, put `passpilot build` in front "
+            "of it, or name no compiler"
+        )
         raise InputError(f"{name}: expected {expected}, got {named}; {hint}")
     return path

@@ -196,9 +196,8 @@ class Options:
         policy, _, query = text.partition("?")
         name = policy[1:].replace("-", "a").replace("_", "a")
         named = name.isascii() and name.isalnum() and name.islower() and name[:1].isalpha()
-        if policy[:1] == "@" and not named:
-            raise self._wrong(where, "a policy such as @oz, or a folder with policy.toml", text)
-        if policy[:1] != "@" and not os.path.isfile(os.path.join(policy, "policy.toml")):
+        is_there = named if policy[:1] == "@" else os.path.isfile(os.path.join(policy, "policy.toml"))
+        if not is_there:
             from passpilot.runners.policy.bundle import find_bundle
 
             find_bundle(policy)  # says what is wrong

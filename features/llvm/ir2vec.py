@@ -109,7 +109,9 @@ def _is_flow_aware(kind: Kind) -> bool:
     if kind not in get_args(Kind):
         raise UsageError(f"IR2Vec: expected kind {' or '.join(map(repr, get_args(Kind)))}, got {kind!r}")
     if kind == "flow-aware" and MAJOR < 22:
-        raise UsageError(f"IR2Vec: expected kind 'symbolic' with LLVM {MAJOR}, got {kind!r}, which LLVM 22 has")
+        raise UsageError(
+            f"IR2Vec: expected kind 'symbolic' with LLVM {MAJOR}, got {kind!r}, which LLVM 22 has"
+        )
     return kind == "flow-aware"
 
 

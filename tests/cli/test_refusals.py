@@ -138,7 +138,6 @@ WRONG: Final = {
     "cc --policy=@oz?tries=2&recipe=1 -c in.c": "expected tries=N or recipe=N or aim=NAME, got both",
     "cc --policy=@oz?tries=0 -c in.c": "or recipe=N with N of 1 or more, got tries=0",
     "cc --policy=@oz?passes=2 -c in.c": "or recipe=N with N of 1 or more, got passes=2",
-    "cc --policy=@2oz -c in.c": "--policy: expected a policy such as @oz, or a folder with policy.toml, got",
     "cc --best-of=² -c in.c": "--best-of: expected a number of variants up to 4, got ²",
     "cc --record=here -c in.c": "--record: expected an absolute path, got here",
     "cc --timeout=inf -c in.c": "--timeout: expected a number above 0, got inf",

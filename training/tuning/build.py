@@ -266,7 +266,10 @@ def note_other_compilers(programs: str) -> None:
 
     `programs` is the file of the programs that the build has run.
     """
-    if found := dict.fromkeys(filter(None, map(_other_compiler, names_in(programs)))):
+    names = names_in(programs)
+    if any("clang" in name for name in names if is_advised(name)):
+        return  # another one may only have been tried, as Meson does
+    if found := dict.fromkeys(filter(None, map(_other_compiler, names))):
         warn_user(
             f"the build's compiler is not clang, but {' and '.join(found)}; clang-{MAJOR} compiles in its "
             "place, and its program is compared: see by `passpilot size` whether your own is smaller"

@@ -113,7 +113,8 @@ class Search(Study):
             ("inline", self._rounds),
         ]
         if any(self.known):
-            behind = phases if self.whole else [("inline", self._rounds)]
+            changed = [("inline", self._starts), ("inline", self._rounds)]
+            behind = phases if self.whole else changed
             phases = [(next(iter(self.levers), ""), self._begin_with_known), *behind]
         origins = {self._tables: "unwind", self._policy: "policy", self._begin_with_known: "known"}
         for lever, phase in phases:
