@@ -174,6 +174,8 @@ def _runners(command: str, flags: Mapping[str, str], advise: Iterable[str]) -> d
             hint = f"; `passpilot {owner}` has the point {name}" if equals and owner else ""
             known = _reached(command)
             hint = hint or f"; --load=FILE.py adds others{did_you_mean(name, known)}"
+            if not equals and name in known:
+                hint = f"; write {name}=RUNNER"
             msg = f"expected POINT=RUNNER with POINT among {', '.join(known)}, got {text!r}"
             raise UsageError(f"{command}: --advise: {msg}{hint}")
         pairs.append((point, runner))

@@ -61,9 +61,10 @@ def main(argv: Sequence[str]) -> int:
         print(include_folder())
         return 0
     if options.model is None or options.output is None:
+        got = f"{options.model} without -o" if options.model else "none"
         raise UsageError(
-            "aot: expected MODEL.onnx, FILE.py:NAME or FILE.cpp, and -o FILE.so, .o or .ll; "
-            "see `passpilot aot --help`"
+            "aot: expected MODEL.onnx, FILE.py:NAME or FILE.cpp, and -o FILE.so, .o or .ll, "
+            f"got {got}; see `passpilot aot --help`"
         )
     _compile(options, options.model, options.output)
     return 0

@@ -260,7 +260,7 @@ class Parser(argparse.ArgumentParser):
         name = option.partition("=")[0]
         known = [dashed for dashed in self._all_options() if dashed.startswith("--")]
         if not name.startswith("-"):
-            return f"; did you mean '--{name}'?" if f"--{name}" in known else ""
+            return did_you_mean(f"--{name}", known, 0.8)
         if (twin := _TWINS.get(name.lstrip("-"), "")) in known:
             return f"; did you mean '{twin}'?"
         return did_you_mean(f"--{name.lstrip('-')}", known, close) or self.for_others.format(name.lstrip("-"))

@@ -26,7 +26,7 @@ from passpilot.plugin.files import check_new
 from passpilot.plugin.process_end import heeded
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.plurals import counted
-from passpilot.training.tuning.build import RECORDING, rebuild_line
+from passpilot.training.tuning.build import RECORDING, other_compilers, rebuild_line
 from passpilot.training.tuning.result import TuneResult
 from passpilot.training.tuning.reward import EXECUTED, NAMES, RUN, SIZE
 from passpilot.training.tuning.search import LEVERS, MORE_LEVERS
@@ -84,7 +84,10 @@ def _tune(options: dict[str, Any], llvm: Sequence[str]) -> int:
         check_new("tune: --result", table)
     result = _searched(options)
     if options["build"] and len([each for each in result.programs if each.decides]) > 1:
-        _say("each line builds with the decisions for its program; a build takes one decision file")
+        _say(
+            "each line builds with the decisions for its program; a build takes one decision file: choose "
+            "the program that matters by --program=NAME, or build the programs one after the other"
+        )
     if table:
         result.save_table(table)
     return 0
@@ -158,7 +161,13 @@ def _searched(options: Mapping[str, Any]) -> TuneResult:
             linking = ["-flto", *quiet * bool(result.link)]
             flags = [*linking * bool(options["lto"]), f"--decisions={path}"]
             flags += [f"--{option}" for option in options["options"]]
-            line = rebuild_line(build, shlex.join(flags), os.path.join(output, RECORDING))
+            recording = os.path.join(output, RECORDING)
+            line = rebuild_line(build, shlex.join(flags), recording)
+            if other_compilers(f"{recording}.programs"):
+                _say(
+                    f"{result.name}: before and after are programs of clang's; the build's own compiler is "
+                    "another: compare its program, too, by `passpilot size`"
+                )
             print(f"build {result.name} with: {line}")
 
     def state() -> str:

@@ -60,6 +60,14 @@ def option_rows(more: str = "show this text", but: Sequence[str] = ()) -> list[s
     return [f"  {flag:26}{text}" for flag, text in (*said, ("--help", more))]
 
 
+OF_CLANG: Final = (
+    *("analyze", "config", "cuda", "driver", "embed", "end", "gcc", "gpu", "hip", "include", "library"),
+    *("no", "offload", "output", "param", "print", "rocm", "rtlib", "save", "start", "std", "stdlib"),
+    *("symbol", "sysroot", "system", "target", "unwindlib", "verbose", "version", "warning", "wasm"),
+)
+"""How clang's own options with two dashes begin."""
+
+
 class Options:
     """The options of `passpilot cc`; `rest` has clang's arguments.
 
@@ -120,8 +128,14 @@ class Options:
 
         parts = [known for known in OPTIONS if known.startswith(name)]
         near = get_close_matches(name, OPTIONS, 1, 0.81)  # --unwindlib is clang's
-        found = next(iter(near or parts), "")
-        return f"; did you mean '--{found}'?" if found else ""
+        if found := next(iter(near or parts), ""):
+            return f"; did you mean '--{found}'?"
+        if name.partition("-")[0] in OF_CLANG:
+            return ""
+        from passpilot.cli.owners import owners
+
+        others = owners(name, self._command)
+        return f", got one of {others}" if others else ""
 
     def _put(self, name: str, value: str, where: str) -> None:
         """Store a value; --advise for one of LLVM's points counts as that point's own option."""

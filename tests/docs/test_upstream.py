@@ -36,6 +36,20 @@ void add(llvm::FunctionPassManager &PM) {
   PM.addPass(llvm::FunctionPassManager());
 }
 """,
+    "release-eviction-runner": """
+#include "llvm/CodeGen/RegAllocEvictionAdvisor.h"
+auto *make(llvm::LLVMContext &C, std::unique_ptr<llvm::MLModelRunner> R) {
+  return llvm::createReleaseModeAdvisorProvider(C, std::move(R));
+}
+auto *plain(llvm::LLVMContext &C) { return llvm::createReleaseModeAdvisorProvider(C); }
+""",
+    "release-priority-runner": """
+#include "llvm/CodeGen/RegAllocPriorityAdvisor.h"
+auto *make(std::unique_ptr<llvm::MLModelRunner> R) {
+  return llvm::createReleaseModePriorityAdvisorProvider(std::move(R));
+}
+auto *plain() { return llvm::createReleaseModePriorityAdvisorProvider(); }
+""",
     "callback-accessors": """
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -62,5 +76,5 @@ def test_a_patch_applies_and_is_of_use(name: str, tmp_path: Path) -> None:
     include = f"-I{tmp_path}", f"-isystem{folder}"
     compiler: list[str | Path] = [bindir() / "clang++", "-std=c++17", "-fsyntax-only", *include, source]
     assert subprocess.run(compiler, capture_output=True, check=False).returncode == 1
-    subprocess.run(["git", "apply", "-p3", patch], cwd=tmp_path, check=True)
+    subprocess.run(["git", "apply", "-p3", "--include=llvm/*", patch], cwd=tmp_path, check=True)
     subprocess.run(compiler, check=True)

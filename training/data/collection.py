@@ -208,6 +208,8 @@ def _known(teachers: Sequence[str]) -> tuple[str, ...]:
 
 
 def _parts(split: str, corpus: str, inputs: Sequence[str]) -> SplitFile:
+    if missing := next((path for path in inputs if not os.path.exists(path)), ""):
+        raise InputError(f"train data: expected modules, got {missing}: No such file or directory")
     return SplitFile.of(split, programs_of(Corpus.read(corpus)) if corpus else {*map(program_of, inputs)})
 
 

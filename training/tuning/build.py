@@ -261,18 +261,23 @@ def _replaced(seen: Sequence[str]) -> str:
     return f"; passpilot ran clang in place of {', '.join(others)}" if others else ""
 
 
-def note_other_compilers(programs: str) -> None:
-    """Warn of a build whose own compilers are not clang: its own program is another than the one compared.
+def other_compilers(programs: str) -> list[str]:
+    """The versions of a build's own compilers if they are not clang: its own program is another one.
 
     `programs` is the file of the programs that the build has run.
     """
     names = names_in(programs)
     if any("clang" in name for name in names if is_advised(name)):
-        return  # another one may only have been tried, as Meson does
-    if found := dict.fromkeys(filter(None, map(_other_compiler, names))):
+        return []  # another one may only have been tried, as Meson does
+    return list(dict.fromkeys(filter(None, map(_other_compiler, names))))
+
+
+def note_other_compilers(programs: str) -> None:
+    """Warn of a build whose own compilers are not clang."""
+    if found := other_compilers(programs):
         warn_user(
             f"the build's compiler is not clang, but {' and '.join(found)}; clang-{MAJOR} compiles in its "
-            "place, and its program is compared: see by `passpilot size` whether your own is smaller"
+            "place: see by `passpilot size` whether your own program is smaller"
         )
 
 

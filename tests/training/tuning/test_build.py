@@ -115,6 +115,7 @@ def test_a_build_by_gcc_or_with_old_objects_is_said(tmp_path: Path) -> None:
     told = passpilot(*words, cwd=tmp_path).err
     assert "the build's compiler is not clang, but gcc (" in told
     assert "which this build has not compiled" not in told
+    assert "main: before and after are programs of clang's; the build's own compiler is another" in told
     done = passpilot("build", "--policy=@oz", "--", "make", "-B", cwd=tmp_path)
     assert (done.code, done.err.count("the build's compiler is not clang, but gcc (")) == (0, 1)
     done = passpilot("build", "--policy=@oz", "--", "make", "-B", "CC=clang-22", cwd=tmp_path)
