@@ -132,6 +132,22 @@ def _without_dashes(build: Sequence[str]) -> UsageError:
     return UsageError(f"tune: expected -- before the command of a build; write -- {shlex.join(build)}")
 
 
+def _say_how_to_build(result: TuneResult, path: str, options: Mapping[str, Any]) -> None:
+    """Print the line that builds with a decision file."""
+    quiet = ["--start-no-unused-arguments", *result.link, "--end-no-unused-arguments"]
+    linking = ["-flto", *quiet * bool(result.link)]
+    flags = [*linking * bool(options["lto"]), f"--decisions={path}"]
+    flags += [f"--{option}" for option in options["options"]]
+    recording = os.path.join(options["output"], RECORDING)
+    line = rebuild_line(options["build"], shlex.join(flags), recording)
+    if other_compilers(f"{recording}.programs"):
+        _say(
+            f"{result.name}: before and after are programs of clang's; the build's own compiler is another: "
+            "compare its program, too, by `passpilot size`"
+        )
+    print(f"build {result.name} with: {line}")
+
+
 def _searched(options: Mapping[str, Any]) -> TuneResult:
     """Search, and say how far it is and what it has found."""
     output, build = options["output"], options["build"]
@@ -157,18 +173,7 @@ def _searched(options: Mapping[str, Any]) -> TuneResult:
                 )
             )
         elif build:
-            quiet = ["--start-no-unused-arguments", *result.link, "--end-no-unused-arguments"]
-            linking = ["-flto", *quiet * bool(result.link)]
-            flags = [*linking * bool(options["lto"]), f"--decisions={path}"]
-            flags += [f"--{option}" for option in options["options"]]
-            recording = os.path.join(output, RECORDING)
-            line = rebuild_line(build, shlex.join(flags), recording)
-            if other_compilers(f"{recording}.programs"):
-                _say(
-                    f"{result.name}: before and after are programs of clang's; the build's own compiler is "
-                    "another: compare its program, too, by `passpilot size`"
-                )
-            print(f"build {result.name} with: {line}")
+            _say_how_to_build(result, path, options)
 
     def state() -> str:
         if not studies:
