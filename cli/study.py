@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from passpilot.cli.outputs import check_made, quiet_pipe
 from passpilot.cli.parser import Parser, argument, option, record, shared
-from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.errors import UsageError
 from passpilot.plugin.failures import for_terminal
 from passpilot.runners.plurals import counted
 from passpilot.training.studies.study_file import KeptStudy, existing, merge_studies
@@ -37,9 +36,9 @@ def main(argv: Sequence[str]) -> int:
     if options.output:
         check_made("study", options.output, force=options.force)
         studies = merge_studies(options.studies, options.output)
-    elif missing := next((path for path in options.studies if not os.path.exists(path)), ""):
-        raise InputError(f"study: expected the file of a study, got {missing}, which is not there")
     elif len(options.studies) > 1:
+        for path in options.studies:  # a wrong name is an error of its own
+            existing(path)
         raise UsageError("study: -o: expected the file of several studies together, got none")
     else:
         studies = existing(options.studies[0])

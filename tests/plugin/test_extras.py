@@ -212,7 +212,7 @@ def test_stock_tools_say_what_to_install(name: str, tmp_path: Path, bare: dict[s
     env = {**bare, "PASSPILOT_INLINE": GRPC} if name == "clang" else bare
     done = run(bindir() / name, load, *flags, source(tmp_path), "-o", "out", cwd=tmp_path, env=env)
     assert done.returncode != 0
-    assert f"error: runner grpc: {missing('grpc', 'google.protobuf')}" in done.stderr
+    assert f"error: runner grpc: {missing('grpc', 'google.protobuf').strip()}" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()
 

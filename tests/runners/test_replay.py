@@ -151,7 +151,7 @@ def test_tensors_that_are_not_offered_are_left_out(tmp_path: Path) -> None:
 def test_logs_that_do_not_fit(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(header([row("node_count")]))
-    with pytest.raises(LogError, match=r"advice inlining_decision as int64\[1\], got none of this name"):
+    with pytest.raises(LogError, match=r"decision as int64\[1\], got one of another decision point"):
         make_runner(f"replay:{path}", POINT)
     path.write_bytes(header([row("inlining_decision", "float")]))
     with pytest.raises(LogError, match=r"got it as float32\[1\]"):

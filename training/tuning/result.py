@@ -177,8 +177,10 @@ def earlier_decisions(unit: Unit, earlier: Sequence[UnitDecisions]) -> Known | N
     found = next((each for each in earlier if each.name == unit.name), None)
     if found is None:
         return None
-    unchanged = frozenset(name for name, digest in _hashes(unit).items() if digest in found.searched)
-    return Known(UnitChoice(found.inline, found.pipeline, tuple(found.options), found.functions), unchanged)
+    hashes = _hashes(unit)
+    unchanged = frozenset(name for name, digest in hashes.items() if digest in found.searched)
+    choice = UnitChoice(found.inline, found.pipeline, tuple(found.options), found.functions)
+    return Known(choice, unchanged, has_changed=len(unchanged) < len(hashes))
 
 
 def unit_decisions(study: Study, reward: RewardText) -> list[UnitDecisions]:

@@ -71,6 +71,8 @@ class Known:
     choice: UnitChoice
     unchanged: frozenset[str]
     """The functions whose decisions need no new search."""
+    has_changed: bool = False
+    """Whether there are other functions now."""
 
 
 def _about_tables(choice: UnitChoice) -> list[str]:
@@ -113,8 +115,9 @@ class Search(Study):
             ("inline", self._rounds),
         ]
         if any(self.known):
-            changed = [("inline", self._starts), ("inline", self._rounds)]
-            behind = phases if self.whole else changed
+            changed = any(known.has_changed for known in filter(None, self.known))
+            starts = [("inline", self._starts)] * changed
+            behind = phases if self.whole else [*starts, ("inline", self._rounds)]
             phases = [(next(iter(self.levers), ""), self._begin_with_known), *behind]
         origins = {self._tables: "unwind", self._policy: "policy", self._begin_with_known: "known"}
         for lever, phase in phases:

@@ -111,7 +111,7 @@ def test_a_column_beyond_the_registers(pressed: Path) -> None:
 def test_refusing_a_compulsory_eviction(pressed: Path) -> None:
     text = refusal(pressed, lambda obs: 32)
     assert re.fullmatch(rf".* allows \([\d, ]+\), got column 32 \(do not evict\){HINT}", text)
-    assert text == refusal(pressed, "const:32")
+    assert f"{text} (const:32)" == refusal(pressed, "const:32")
     advisor = EvictAdvisor("const:32", on_error="default")
     with pytest.warns(PasspilotWarning, match=r"got column 32 \(do not evict\)"):
         allocated(pressed, advisor)

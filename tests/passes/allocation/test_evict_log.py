@@ -186,5 +186,5 @@ def test_a_log_of_the_inliner_is_refused(log: Path) -> None:
     from tests.features.log.log_writer import inline_log
 
     log.write_bytes(inline_log([]))
-    with pytest.raises(LogError, match=r"a log with the advice index_to_evict as int64\[1\], got none"):
+    with pytest.raises(LogError, match=r"index_to_evict as int64\[1\], got one of another decision point"):
         EvictAdvisor(f"replay:{log}")

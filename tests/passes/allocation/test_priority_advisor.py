@@ -213,7 +213,7 @@ def test_a_log_and_its_replay(
     default, advice = (decisions[0].tensors[name].item() for name in ("priority_default", "priority"))
     assert line.split() == ["0", str(int(default)), str(int(advice)), decisions[0].register]
     assert summary == f"{len(decisions)} decisions, 0 as LLVM's default (0.0 %); the first 1 shown"
-    with pytest.raises(LogError, match=r"the advice index_to_evict as int64\[1\], got none of this name"):
+    with pytest.raises(LogError, match=r"index_to_evict as int64\[1\], got one of another decision point"):
         EvictAdvisor(f"replay:{log}")
 
 

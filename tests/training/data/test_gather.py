@@ -89,7 +89,7 @@ def test_the_command_gathers_logs(program: Path, tmp_path: Path) -> None:
         (("in.bc", "--at=x"), "--at: expected POINT=PIPELINE"),
         (("in.bc", "--part=all"), "expected one of train"),
         (("in.bc", "--point=x"), "expected one of inline"),
-        (("in.bc", "--split=none.toml"), "none.toml: expected a TOML file"),
+        (("in.bc", "--split=none.toml"), "expected modules, got in.bc: No such file"),
         (("in.bc", "a.log"), "give logs or modules, not both"),
         (("in.bc", "--program=a"), "--program works only with --corpus"),
     ],

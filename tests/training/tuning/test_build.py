@@ -104,12 +104,20 @@ def test_what_is_no_build_is_said(tmp_path: Path) -> None:
     assert "expected a number of compilations, 1 or more, got '0'" in error
 
 
+OTHER: Final = """\
+static int twice(int n) { return n < 3 ? n * 2 : n - 7; }
+int other(int n) {
+  int sum = 0;
+  for (int i = twice(n); i < twice(n + 4); ++i) sum += twice(i) * twice(sum);
+  return sum;
+}
+"""
 GCC: Final = "CC = gcc\nLDFLAGS = -fuse-ld=lld\nCFLAGS = -Os\nmain: main.o other.o\nclean: ; rm -f main *.o\n"
 
 
 def test_a_build_by_gcc_or_with_old_objects_is_said(tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text("int other(int n);\nint main(int n, char **v) { return other(n); }\n")
-    (tmp_path / "other.c").write_text("int other(int n) { return n * 3; }\n")
+    (tmp_path / "other.c").write_text(OTHER)
     (tmp_path / "Makefile").write_text(GCC)
     words = ("tune", "--compiles=2", "-o", "out", "--", "make")
     told = passpilot(*words, cwd=tmp_path).err
