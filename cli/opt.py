@@ -20,6 +20,7 @@ from passpilot.cli.tool_options import (
     tool_parser,
 )
 from passpilot.plugin.errors import UsageError
+from passpilot.plugin.origin import warn_user
 from passpilot.plugin.toolchain import LEVELS
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ def main(argv: Sequence[str]) -> int:
     pipeline, at = _pipeline(options), _at(options)
     options.advice.load_files()
     advice = options.advice.resolve()
+    if advice.policy and not pipeline and not at:
+        warn_user("opt: --policy: expected -O1 to -Oz, or -passes, beside it, got neither; nothing changes")
     output = None if options.disable_output else options.output or "-"
     check_outputs(advice, ("-o", output), remarks=options.remarks.pass_remarks_output)
     set_llvm_options("opt", llvm, advice.policy.options(options.module.mtriple) if advice.policy else ())

@@ -319,7 +319,7 @@ def check_new(who: str, path: str, *, folder: bool = False) -> None:
         raise InputError(f"{who}: expected {wanted} in a folder, got {path}: {above} is none; {hint}")
     if not os.access(above, os.W_OK | os.X_OK):
         raise InputError(
-            f"{who}: expected to write {path}, got: nobody may write in {above}; name another one"
+            f"{who}: expected to write {path}, got: you may not write in {above}; name another one"
         )
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from passpilot.passes.mlir.narrow_integers import lowers_bits, widen_bits
 from passpilot.passes.mlir.text import Element, parse, refused
 from passpilot.passes.python.element import make_pass, raise_again
-from passpilot.passes.python.registry import MLIR, PassDefinition
+from passpilot.passes.python.registry import LLVM, MLIR, PassDefinition
 from passpilot.plugin.errors import CompilationError, InputError, PassError, PipelineError
 from passpilot.plugin.failures import describe_failure, did_you_mean, printable
 from passpilot.plugin.mlir import capi as mlir_capi
@@ -300,6 +300,8 @@ def _end(element: Element) -> int:
 def _expected(element: Element, problem: str) -> str:
     """Shortens MLIR's message about a wrong element to one line."""
     if f"'{element.name}' does not refer to a registered pass" in problem:
+        if element.name in LLVM.names():
+            return "expected a pass of MLIR, got one of LLVM's IR, which `passpilot opt` runs"
         hint = did_you_mean(element.name, [*MLIR.names(), *_native_names()])
         load = "" if {*MLIR.names()} - {*MLIR.own} else "; --load=FILE.py adds passes in Python"
         return (

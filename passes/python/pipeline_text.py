@@ -124,8 +124,11 @@ def with_suggestion(error: InputError) -> InputError:
         if level == "module":
             write = "write passes of other levels before it in function(...), cgscc(...) or loop(...)"
         return InputError(f"{text}; {unknown[1]} is a {level} pass: {write}")
-    from passpilot.passes.python.registry import LLVM
+    from passpilot.passes.python.registry import LLVM, MLIR
     from passpilot.plugin.failures import did_you_mean
+
+    if unknown[1] in MLIR.names():
+        return InputError(f"{text}; {unknown[1]} is a pass of MLIR, which `passpilot mlir-opt` runs")
 
     known = [*llvm_names(), *LLVM.names()]
     hint = "" if unknown[1] in known else did_you_mean(unknown[1], known)

@@ -107,6 +107,12 @@ SLIPS: Final = {
         "opt: --compiles: expected an option of passpilot opt, got one of passpilot tune",
     ),
     "tune --policy=@oz -o x -- make": (2, "got one of passpilot opt or passpilot llc or passpilot cc"),
+    "cc -c in.c --budget=3": (
+        2,
+        "cc: --budget=3: expected an option of cc or clang, got one of passpilot tune",
+    ),
+    "opt in.ll -passes=advised-tile": (1, "advised-tile is a pass of MLIR, which `passpilot mlir-opt` runs"),
+    "mlir-opt in.mlir --pass-pipeline=builtin.module(advised-slp)": (1, "which `passpilot opt` runs"),
     "size in.ll --compiles=3": (
         2,
         "size: --compiles: expected an option of passpilot size, got one of passpilot tune",

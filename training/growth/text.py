@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from passpilot.training.evaluation.tables import aligned, escaped, table
-from passpilot.training.growth.contents import Contents, shown
+from passpilot.training.growth.contents import NO_UNIT, Contents, shown
 from passpilot.training.growth.growth import Change, Growth, GrowthBudget
 
 MARK: Final = "<!-- passpilot size -->"
@@ -32,6 +32,9 @@ class SizeTable(NamedTuple):
         return "\n\n".join([table(heads, rows), *filter(None, [escaped(self.note)])])
 
 
+FROM_DEBUG: Final = f"{NO_UNIT}: debug information (-g) or a linker map (--map) tells the source files"
+
+
 def content_blocks(contents: Contents, limit: int) -> Iterator[SizeTable]:
     """The largest source files and symbols of a program."""
     sizes = {name: symbol.size for name, symbol in contents.symbols.items() if symbol.size}
@@ -41,7 +44,10 @@ def content_blocks(contents: Contents, limit: int) -> Iterator[SizeTable]:
             cells = [
                 [_short(shown(name) if found is sizes else name), f"{size:,}"] for name, size in rows[:limit]
             ]
-            yield SizeTable([[head, "bytes"], *cells], _rest(len(rows), limit))
+            note = _rest(len(rows), limit)
+            if found is contents.units and 2 * found.get(NO_UNIT, 0) > sum(found.values()):
+                note = f"{note}\n{FROM_DEBUG}".strip()
+            yield SizeTable([[head, "bytes"], *cells], note)
     if not contents.symbols:
         yield SizeTable([], no_symbols(contents.name))
 

@@ -66,7 +66,7 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
         _record(command, output, recording)
         if advice := read_recording(recording).advice:
             shutil.rmtree(recording)
-            refuse_advice(advice)
+            refuse_advice(advice, _tree(command))
     except InputError:
         if not os.path.isdir(recording):
             _remove_rest(output)
@@ -151,7 +151,7 @@ def _record(command: Sequence[str], output: str, recording: str) -> None:
         raise InputError(nothing_compiled("tune", command, seen))
 
 
-def refuse_advice(given: Sequence[str]) -> None:
+def refuse_advice(given: Sequence[str], tree: str = "") -> None:
     """Refuse a build that is advised already: the search compares with the compiler's own program.
 
     Raises:
@@ -159,9 +159,18 @@ def refuse_advice(given: Sequence[str]) -> None:
     """
     if given:
         raise InputError(
-            f"tune: expected a build without advice of its own, got {given[0]}; build with clang alone: the "
-            "search tries what @oz does first, and its decision file takes the place of a policy"
+            f"tune: expected a build without advice of its own, got {given[0]}; build with clang alone"
+            f"{_without_launchers(tree)}: the search tries what @oz does first, and its decision file takes the "
+            "place of a policy"
         )
+
+
+def _without_launchers(tree: str) -> str:
+    """How a tree of CMake loses the launchers with which an earlier search's decisions were built."""
+    with suppress(OSError), open(os.path.join(tree, "CMakeCache.txt"), errors="replace") as file:
+        if re.search(r"^CMAKE_CX*_COMPILER_LAUNCHER:.*passpilot", file.read(), re.MULTILINE):
+            return f", after cmake -U 'CMAKE_*_COMPILER_LAUNCHER' {shlex.quote(tree)}"
+    return ""
 
 
 def refuse_lto(command: Sequence[str], output: str, *, searched: bool) -> None:

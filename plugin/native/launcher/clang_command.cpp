@@ -32,6 +32,11 @@ void only(bool simple) {
     throw NeedsPython();
 }
 
+/// Options that people take from passpilot's other commands; Python says whose
+/// they are.
+constexpr string_view kOfOthers[] = {"budget", "compiles", "passes",
+                                     "reward", "search",   "update"};
+
 template <typename Table> bool holds(const Table &table, string_view word) {
   return std::find(std::begin(table), std::end(table), word) != std::end(table);
 }
@@ -215,6 +220,7 @@ private:
       given_[row.name] = option.substr(equals + 1);
       return true;
     }
+    only(!holds(kOfOthers, name));
     for (const OptionRow &row : kOptions)
       only(name.size() <= 2 ||
            (!startsWith(row.name, name) && !isNearly(name, row.name)));
