@@ -160,7 +160,7 @@ def refuse_advice(given: Sequence[str], tree: str = "") -> None:
     if given:
         raise InputError(
             f"tune: expected a build without advice of its own, got {given[0]}; build with clang alone"
-            f"{_without_launchers(tree)}: the search tries what @oz does first, and its decision file takes the "
+            f"{_without_launchers(tree)}: the search tries what @oz does first, and its file takes the "
             "place of a policy"
         )
 

@@ -144,8 +144,10 @@ class Expressions(Arithmetic, ABC):
         """A feature by its name."""
         spec = self.point.find(name)
         if spec is None:
-            close = did_you_mean(name, [row.name for row in self.point.features])
-            hint = features_of(self.point.name) + close
+            hint = f"add --load={self.source.path}, which defines it"
+            if self.source.definition(name) is None:
+                close = did_you_mean(name, [row.name for row in self.point.features], 0.8)
+                hint = features_of(self.point.name) + close
             raise self.refused(f"a feature of {self.point.name}", repr(name), hint)
         self.inputs.setdefault(name, spec)
         return FeaturePart(spec)
