@@ -359,9 +359,11 @@ makeOnnxRunner(const std::string &Path, std::string_view Model,
   }
   Mismatch = R->mismatch();
   const char *Wrong = "expected an ONNX model that onnxruntime loads, got: ";
-  const bool IsLibrary = Model.substr(0, 4) == "\x7f" "ELF";
-  Error = "model " + Path + ": " + (Opened ? "" : Wrong) + R->error() +
-          (IsLibrary ? "; aot:" + Path + " runs what passpilot aot has made" : "");
+  const bool IsLibrary = Model.substr(0, 4) == "\x7f"
+                                               "ELF";
+  Error =
+      "model " + Path + ": " + (Opened ? "" : Wrong) + R->error() +
+      (IsLibrary ? "; aot:" + Path + " runs what passpilot aot has made" : "");
   return nullptr;
 }
 
