@@ -112,7 +112,6 @@ SLIPS: Final = {
         "cc: --budget=3: expected an option of cc or clang, got one of passpilot tune",
     ),
     "opt in.ll -passes=advised-tile": (1, "advised-tile is a pass of MLIR, which `passpilot mlir-opt` runs"),
-    "mlir-opt in.mlir --pass-pipeline=builtin.module(advised-slp)": (1, "which `passpilot opt` runs"),
     "size in.ll --compiles=3": (
         2,
         "size: --compiles: expected an option of passpilot size, got one of passpilot tune",

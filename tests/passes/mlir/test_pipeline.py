@@ -257,6 +257,11 @@ def test_a_pipeline_for_another_operation() -> None:
         mlir.run_pipeline(parsed(), "func.func(cse)")
 
 
+def test_a_pass_of_llvm_is_said_to_be_one() -> None:
+    with pytest.raises(InputError, match="got one of LLVM's IR, which `passpilot opt` runs"):
+        mlir.run_pipeline(parsed(), "builtin.module(advised-slp)")
+
+
 def test_a_misspelt_pass_of_mlir_has_a_hint() -> None:
     with pytest.raises(InputError, match=r"; did you mean 'canonicalize'\?$"):
         mlir.run_pipeline(parsed(), "builtin.module(canonicalise)")
