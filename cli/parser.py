@@ -99,6 +99,7 @@ class Parser(argparse.ArgumentParser):
         self.option("help", "h", action="help", help="show this text")
         self._old_names = old_names
         """Present names of options by earlier ones, which are understood but not shown."""
+        self._words: list[str] = []
         self.for_others = ""
         """What an error says of unknown options; {} is the name without dashes."""
 
@@ -172,8 +173,8 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         """As argparse's; takes earlier names of options, and values that begin with -, too."""
-        rest = iter(sys.argv[1:] if args is None else args)
-        return super().parse_known_args(list(self._joined(rest)), namespace)
+        self._words = list(self._joined(iter(sys.argv[1:] if args is None else args)))
+        return super().parse_known_args(self._words, namespace)
 
     def _joined(self, rest: Iterator[str]) -> Iterator[str]:
         given: dict[str, str] = {}
@@ -220,6 +221,8 @@ class Parser(argparse.ArgumentParser):
         return {name: tuple(value) if isinstance(value, list) else value for name, value in values}
 
     def error(self, message: str) -> NoReturn:
+        if message.startswith(_UNKNOWN) and (chosen := self._chosen()):
+            chosen.error(message)  # argparse reports what a subcommand does not know here
         message = _ALIASES.sub(_shown_name, message).removeprefix("argument ")
         if message.startswith(_MISSING):
             message = f"expected {message.removeprefix(_MISSING).replace(', ', ' and ')}, got none"
@@ -238,7 +241,8 @@ class Parser(argparse.ArgumentParser):
                 message = f"{option}: expected an option of {self.prog}"
                 from passpilot.cli.owners import owners
 
-                if not hint.startswith("; did") and (others := owners(option, who)):
+                is_near = self.suggestion(option, 0.8).startswith("; did")
+                if not is_near and (others := owners(option, who)):
                     raise UsageError(f"{who}: {message}, got one of {others}")
         elif wrong := _CHOICE.fullmatch(message):
             name, value, choices = wrong.groups()
@@ -247,18 +251,17 @@ class Parser(argparse.ArgumentParser):
             hint = did_you_mean(value, known)
         raise UsageError(f"{who}: {message}{hint or f'; see `{self.prog} --help`'}")
 
-    def _all_options(self) -> Iterator[str]:
-        """The options of this parser and of its subcommands."""
-        yield from self._option_string_actions
+    def _chosen(self) -> Parser | None:
+        """The parser of the subcommand that the arguments name."""
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):
-                for inner in action.choices.values():
-                    yield from inner._option_string_actions
+                return next((action.choices[word] for word in self._words if word in action.choices), None)
+        return None
 
     def suggestion(self, option: str, close: float = 0.6) -> str:
         """``; did you mean ...?`` if an unknown option is close to one of this parser's."""
         name = option.partition("=")[0]
-        known = [dashed for dashed in self._all_options() if dashed.startswith("--")]
+        known = [dashed for dashed in self._option_string_actions if dashed.startswith("--")]
         if not name.startswith("-"):
             return did_you_mean(f"--{name}", known, 0.8)
         if (twin := _TWINS.get(name.lstrip("-"), "")) in known:
