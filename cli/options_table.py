@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 COMPILING: Final[tuple[Door, ...]] = ("opt", "llc", "mlir-opt", "cc", "plugin", "mlir-plugin")
 
+OF_OTHERS: Final = ("budget", "compiles", "passes", "reward", "search", "update")
+"""Options that people give to `cc` and take from other commands; clang has none of these names."""
+
 DOORS: Final[tuple[Door, ...]] = (*COMPILING, "attach", "compare")
 """What takes options: commands (`cc` includes `c++`), and libpasspilot.so and libpasspilot_mlir.so."""
 

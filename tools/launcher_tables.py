@@ -40,7 +40,7 @@ def text(major: str) -> str:
     sys.modules["passpilot"] = package
     from passpilot.cli.cc import build_process, level_note, variables
     from passpilot.cli.cc import clang_arguments as clang
-    from passpilot.cli.options_table import FILES, SCHEMES, options_of
+    from passpilot.cli.options_table import FILES, OF_OTHERS, SCHEMES, options_of
     from passpilot.features.catalogue import HOOKED
 
     policies = Path(__file__).parents[1] / "policies"
@@ -73,6 +73,7 @@ def text(major: str) -> str:
         "kCompiled": clang.COMPILED,
         "kCompilers": clang.COMPILERS,
         "kFiles": FILES,
+        "kOfOthers": OF_OTHERS,
         "kSchemes": SCHEMES,
         "kPolicies": sorted(folder.parent.name for folder in policies.glob("*/policy.toml")),
         "kVariables": sorted((*variables.KNOWN, *(variables.PREFIX + name for name in variables.OTHERS))),

@@ -31,6 +31,8 @@ SWEEPS: Final = {
     "llc": (f"--programs={','.join(SMALL[:3])}",),
     "csmith": ("--count=100",),
 }
+FOLDERS: Final = ("tests/plugin/test_levels.py", "tests/features", "tests/passes/inline")
+"""The tests of decision points and their features, and of the inliner's identity with stock opt."""
 TALLY: Final = re.compile(r"(\d+) (passed|failed|skipped|errors?)\b")
 LIT: Final = re.compile(r"^ *(Passed|Failed|Unsupported|Timed Out) *: *(\d+)", re.MULTILINE)
 
@@ -50,7 +52,7 @@ def sweep(name: str, options: tuple[str, ...], jobs: int) -> bool:
 
 
 def tests(jobs: int) -> dict[str, int]:
-    command = [sys.executable, "-m", "pytest", "-q", "-rs", f"-n{jobs}", "--dist=worksteal"]
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", f"-n{jobs}", *FOLDERS]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True).stdout
     (ROOT / "build" / f"pytest-{MAJOR}.out").write_text(said)
     return {kind: int(count) for count, kind in TALLY.findall(said.splitlines()[-1])}

@@ -11,7 +11,7 @@ import os
 
 from passpilot.cli.cc.clang_arguments import WITH_VALUE
 from passpilot.cli.cc.variables import refuse_misspelt
-from passpilot.cli.options_table import FILES, RUNNERS, SCHEMES, OptionRow, options_of
+from passpilot.cli.options_table import FILES, OF_OTHERS, RUNNERS, SCHEMES, OptionRow, options_of
 from passpilot.features.catalogue import CHANGING, EMIT_PASSES, HOOKED
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.numbers import finite_number, whole_number
@@ -58,14 +58,6 @@ def option_rows(more: str = "show this text", but: Sequence[str] = ()) -> list[s
     ]
     said = [(f"--{name}{'=' * bool(value)}{value}", text) for name, value, text in known]
     return [f"  {flag:26}{text}" for flag, text in (*said, ("--help", more))]
-
-
-OF_CLANG: Final = (
-    *("analyze", "config", "cuda", "driver", "embed", "end", "gcc", "gpu", "hip", "include", "library"),
-    *("no", "offload", "output", "param", "print", "rocm", "rtlib", "save", "start", "std", "stdlib"),
-    *("symbol", "sysroot", "system", "target", "unwindlib", "verbose", "version", "warning", "wasm"),
-)
-"""How clang's own options with two dashes begin."""
 
 
 class Options:
@@ -130,12 +122,11 @@ class Options:
         near = get_close_matches(name, OPTIONS, 1, 0.81)  # --unwindlib is clang's
         if found := next(iter(near or parts), ""):
             return f"; did you mean '--{found}'?"
-        if name.partition("-")[0] in OF_CLANG:
+        if name not in OF_OTHERS:  # owners() imports all commands
             return ""
         from passpilot.cli.owners import owners
 
-        others = owners(name, self._command)
-        return f", got one of {others}" if others else ""
+        return f", got one of {owners(name, self._command)}"
 
     def _put(self, name: str, value: str, where: str) -> None:
         """Store a value; --advise for one of LLVM's points counts as that point's own option."""

@@ -91,7 +91,7 @@ WRONG: Final = {
     "serve const:1 --pipe ch --tls-key=x": "--tls-key: expected --grpc with it, got --pipe",
     "serve-compiler --grpc=0 --token=x --no-token": "choose --token or --no-token",
     "serve-compiler --grpc=0 --timeout=inf": "-timeout: expected a number of seconds above 0, got 'inf'",
-    "aot m.onnx": "aot: expected MODEL.onnx, FILE.py:NAME or FILE.cpp, and -o FILE.so, .o or .ll",
+    "aot m.onnx": "and -o FILE.so, .o or .ll, got m.onnx without -o",
     "aot -o m.so": "aot: expected MODEL.onnx, FILE.py:NAME or FILE.cpp, and -o FILE.so, .o or .ll",
     "aot m.onnx -o m.so --symbol=mine": "aot: expected --symbol with -o policy.o and a name of C's",
     "aot m.onnx -o m.o --symbol=1a": "a name of C's of your own, got '1a'",

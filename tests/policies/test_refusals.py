@@ -163,6 +163,8 @@ def test_unknown_names_and_keys(tiny: Path, here: Path) -> None:
         )
         text = refused(*command, "--policy=none", cwd=here)
         assert "expected a folder with policy.toml, got No such file or directory" in text
+    done = passpilot("opt", "calls.bc", "--policy=@tiny", "-o", "same.bc", cwd=here)
+    assert "--policy: expected -O1 to -Oz, or -passes, beside it, got neither" in done.err
     assert "policy @: expected one of " in refused("cc", "--policy=@", "-Oz", "-c", "calls.c", cwd=here)
     for value in ("@tiny?x=1", "@tiny?tries=0", "@tiny?tries=2&recipe=1"):
         text = refused("cc", f"--policy={value}", "-Oz", "-c", "calls.c", cwd=here, code=2)

@@ -35,6 +35,12 @@ class SizeTable(NamedTuple):
 FROM_DEBUG: Final = f"{NO_UNIT}: debug information (-g) or a linker map (--map) tells the source files"
 
 
+def _is_mostly_unknown(contents: Contents) -> bool:
+    """Whether no source file is known of most bytes of the symbols."""
+    sizes = [(symbol.size, bool(symbol.unit)) for symbol in contents.symbols.values()]
+    return sum(size if is_known else -size for size, is_known in sizes) < 0
+
+
 def content_blocks(contents: Contents, limit: int) -> Iterator[SizeTable]:
     """The largest source files and symbols of a program."""
     sizes = {name: symbol.size for name, symbol in contents.symbols.items() if symbol.size}
@@ -45,7 +51,7 @@ def content_blocks(contents: Contents, limit: int) -> Iterator[SizeTable]:
                 [_short(shown(name) if found is sizes else name), f"{size:,}"] for name, size in rows[:limit]
             ]
             note = _rest(len(rows), limit)
-            if found is contents.units and 2 * found.get(NO_UNIT, 0) > sum(found.values()):
+            if found is contents.units and _is_mostly_unknown(contents):
                 note = f"{note}\n{FROM_DEBUG}".strip()
             yield SizeTable([[head, "bytes"], *cells], note)
     if not contents.symbols:

@@ -32,11 +32,6 @@ void only(bool simple) {
     throw NeedsPython();
 }
 
-/// Options that people take from passpilot's other commands; Python says whose
-/// they are.
-constexpr string_view kOfOthers[] = {"budget", "compiles", "passes",
-                                     "reward", "search",   "update"};
-
 template <typename Table> bool holds(const Table &table, string_view word) {
   return std::find(std::begin(table), std::end(table), word) != std::end(table);
 }

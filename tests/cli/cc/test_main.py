@@ -152,6 +152,18 @@ def test_one_log_per_unit_and_command(here: Path) -> None:
     assert len(logs(here)) == 3
 
 
+def test_what_decides_without_being_asked_is_counted_as_nothing(here: Path) -> None:
+    done = cc("--inline=default", "--stats", "-O2", "-c", "calls.c", cwd=here)
+    assert (done.code, done.err) == (0, "inline advisor default: LLVM's own inliner; nothing was asked\n")
+
+
+def test_an_error_names_the_file_that_is_compiled(here: Path) -> None:
+    (here / "nan.py").write_text("def decide(obs):\n    return float('nan')\n")
+    told = cc("--inline=python:nan.py:decide", "-O2", "-c", "calls.c", cwd=here).err
+    assert "got float nan; return the decision itself" in told
+    assert "[while compiling calls.c]" in told
+
+
 def test_a_log_named_so_is_a_file(here: Path) -> None:
     good(NO, "--log=one.log", "-O2", "-c", "calls.c", cwd=here)
     assert sum(1 for _ in read_log(str(here / "one.log"))) > 0
@@ -223,8 +235,8 @@ WRONG: Final = (
         2,
         "--inlin=random:7: expected an option of cc or clang; did you mean '--inline'?",
     ),
-    (("--inline=onnx:none.onnx",), 1, "--inline: expected a file that exists, got 'none.onnx'"),
-    (("--inline=python:none.py:f",), 1, "--inline: expected a file that exists, got 'none.py'"),
+    (("--inline=onnx:none.onnx",), 1, "got 'none.onnx' in "),
+    (("--inline=python:none.py:f",), 1, "builds change folders: write $PWD/none.py"),
     (("--load=none.py",), 1, "--load: expected a file that exists, got 'none.py'"),
     (("--advise=inline",), 2, "--advise: expected POINT=RUNNER, got inline"),
     (

@@ -115,6 +115,10 @@ def test_source_files(builds: Path, tmp_path: Path) -> None:
     plain = Contents.of(compiled(tmp_path, "plain"))
     hidden = next(symbol for name, symbol in plain.symbols.items() if "hidden" in name)
     assert hidden.unit == "-"
+    told = "debug information (-g) or a linker map (--map) tells the source files"
+    assert told in passpilot("size", "plain", cwd=tmp_path).out.decode()
+    compiled(tmp_path, "debugged", "-g")
+    assert told not in passpilot("size", "debugged", cwd=tmp_path).out.decode()
 
 
 @pytest.mark.parametrize("version", [4, 5])

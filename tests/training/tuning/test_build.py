@@ -13,9 +13,10 @@ from typing import Final
 
 import pytest
 
+from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import llvm_plugin
 from passpilot.training.rewards import allocated_bytes
-from passpilot.training.tuning.build import RECORDING, rebuild_line, recorded_corpus
+from passpilot.training.tuning.build import RECORDING, rebuild_line, recorded_corpus, refuse_advice
 from passpilot.training.tuning.decision_file import read_decisions
 from tests.command import OPT, PASSPILOT, Done, passpilot, refused, run
 from tests.training.tuning.units import sources
@@ -145,6 +146,67 @@ def test_a_build_by_gcc_or_with_old_objects_is_said(tmp_path: Path) -> None:
     (tmp_path / "other.o").unlink()
     told = passpilot("tune", "--compiles=2", "-o", "half", "--", "make", cwd=tmp_path).err
     assert f"main links {tmp_path}/main.o, which this build has not compiled, and" in told
+
+
+FIELDS: Final = """\
+static int stops(char c) { return c == ',' || c == '\\n' || c == '\\0'; }
+static const char *finish(const char *p) {
+  while (!stops(*p)) ++p;
+  return p;
+}
+int fields(const char *line) {
+  int found = 1;
+  for (line = finish(line); *line == ','; line = finish(line + 1)) ++found;
+  return found;
+}
+int longest(const char *line) {
+  int most = 0;
+  for (const char *last = finish(line); *last == ','; last = finish(line = last + 1))
+    if (last - line > most) most = last - line;
+  return most;
+}
+"""
+
+
+def test_an_update_finds_the_gain_of_a_function_with_a_new_name(tmp_path: Path) -> None:
+    """A gain that only several decisions together bring, which a policy for inlining finds."""
+    (tmp_path / "fields.c").write_text(FIELDS)
+    (tmp_path / "Makefile").write_text(
+        "CC = clang-22\nCFLAGS = -Oz\nall: fields.o\nclean: ; rm -f fields.o\n"
+    )
+    found = []
+    for name, update in (("finish", ()), ("stop", ("--update=out-finish/library.decisions",))):
+        (tmp_path / "fields.c").write_text(FIELDS.replace("finish", name))
+        words = (
+            "--search=inline",
+            "--compiles=20",
+            "--jobs=2",
+            *update,
+            "-o",
+            f"out-{name}",
+            "--",
+            "make",
+            "-B",
+        )
+        told = re.search(
+            r"allocated \d+ -> (\d+) bytes .*; (\d+) of", passpilot("tune", *words, cwd=tmp_path).err
+        )
+        assert told
+        assert int(told[2]) > 1
+        found.append(told[1])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("language", ["C", "CXX"])
+def test_a_tree_with_launchers_is_said_to_have_them(language: str, tmp_path: Path) -> None:
+    cache = f"CMAKE_{language}_COMPILER_LAUNCHER:STRING=passpilot;cc;--decisions=x\n"
+    (tmp_path / "CMakeCache.txt").write_text(cache)
+    hint = re.escape(f"after cmake -U 'CMAKE_*_COMPILER_LAUNCHER' {tmp_path}: the search tries")
+    with pytest.raises(InputError, match=hint):
+        refuse_advice(["--decisions=x"], str(tmp_path))
+    (tmp_path / "CMakeCache.txt").write_text("CMAKE_C_COMPILER_LAUNCHER:STRING=ccache\n")
+    with pytest.raises(InputError, match="build with clang alone: the search tries"):
+        refuse_advice(["--decisions=x"], str(tmp_path))
 
 
 def test_a_rebuild_replaces_the_builds_compilers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

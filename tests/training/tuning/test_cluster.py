@@ -71,5 +71,5 @@ def test_nodes_die_and_nothing_is_lost(cluster: Any, tmp_path: Path) -> None:
             assert each.code == here[index % 6].code  # type: ignore[union-attr]
         found = Search(whole, ray, object_sizes, Budget(20)).run()
     assert [each.code for each in found.best.units] == [
-        each.code for each in searched(whole, compiles=20).best.units
+        each.code for each in searched(whole, compiles=20, jobs=NODES).best.units
     ]

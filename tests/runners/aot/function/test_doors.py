@@ -147,6 +147,17 @@ def test_a_feature_of_users(here: Path) -> None:
     assert "own.py: add --load=" in done.err
 
 
+def test_a_feature_of_the_same_file_needs_load(here: Path) -> None:
+    text = "@passpilot.feature('int64[1]')\ndef mine(site):\n    return 1\n\n\n"
+    (here / "both.py").write_text(
+        f"import passpilot\n\n\n{text}def decide(obs):\n    return obs['mine'] > 0\n"
+    )
+    done = passpilot("aot", "both.py:decide", "-o", "both.so", cwd=here)
+    assert done.code == 1
+    assert "got 'mine'; add --load=both.py, which defines it" in done.err
+    assert passpilot("aot", "both.py:decide", "--load=both.py", "-o", "both.so", cwd=here).code == 0
+
+
 def test_an_error_of_the_run_names_its_line(here: Path) -> None:
     text = f"(g0 -> f0): p.py:{len(POLICY.splitlines())}: ZeroDivisionError: division by zero"
     for words in (("opt", "g.ll", "-o", "none.bc"), ("cc", "-c", "g.c", "-o", "none.o")):
