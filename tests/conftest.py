@@ -70,7 +70,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the files that name LLVM 22 or its tools where passpilot is built with another one."""
     reasons = {path: not_tested(path) for path in {item.path for item in items}}
     for item in items:
-        if reason := reasons[item.path] or only_for_default(item.name):
+        if reason := reasons[item.path] or only_for_default(item.path, item.name):
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
