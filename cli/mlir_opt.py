@@ -17,7 +17,7 @@ from passpilot.cli.outputs import check_outputs, prepare, print_version, refuses
 from passpilot.cli.parser import Parser, count_of, flag, option, part, record
 from passpilot.cli.progress import compiling
 from passpilot.cli.tool_options import switch, tool_parser
-from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError
+from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError, restated
 from passpilot.plugin.files import write_file
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.mlir.expected import ExpectedDiagnostics
@@ -174,12 +174,13 @@ def _run(options: MlirOptOptions, sources: Sequence[Source], advice: Advice) -> 
         outputs: list[bytes] = []
         failed: list[Error] = []
         for source in sources:  # all of them, to report all errors
+            shown: list[str] = []
             try:
                 outputs.append(
-                    _compiled(shared, source, partial(_print_diagnostic, source), exceptions=False)
+                    _compiled(shared, source, partial(_print_diagnostic, source, shown), exceptions=False)
                 )
             except FAILURES as error:
-                failed.append(error)
+                failed.append(_without(error, shown))
         if failed:
             raise failed[0]
     if options.advice.stats:
@@ -188,8 +189,18 @@ def _run(options: MlirOptOptions, sources: Sequence[Source], advice: Advice) -> 
     return outputs
 
 
-def _print_diagnostic(source: Source, diagnostic: Diagnostic) -> None:
+def _print_diagnostic(source: Source, shown: list[str], diagnostic: Diagnostic) -> None:
+    shown.append(diagnostic.message)
     print(source.shown(diagnostic), end="", file=sys.stderr, flush=True)
+
+
+def _without(error: Error, shown: Sequence[str]) -> Error:
+    """The error without the words of a diagnostic that was printed."""
+    for message in shown:
+        text = str(error).replace(f"got: {message} (", "got the error above (")
+        if text != str(error):
+            return restated(error, text)
+    return error
 
 
 def _verify(shared: _Compilation, sources: Sequence[Source]) -> list[bytes] | None:
