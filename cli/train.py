@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final
 
 from passpilot import training
@@ -15,6 +15,7 @@ from passpilot.cli.parser import SECONDS, Parser, count_of
 from passpilot.cli.progress import described_progress
 from passpilot.plugin.errors import InputError, UsageError, restated
 from passpilot.plugin.extras import needs
+from passpilot.plugin.files import check_new
 from passpilot.training.rewards import REWARDS
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ def main(argv: Sequence[str]) -> int:
     who, output, force = f"train {name}", str(values["output"]), bool(values.pop("force"))
     if name != "data" and not values.get("resume"):
         resume = "" if data else "--resume"
+        check_new(f"{who}: -o", output, folder=True)
         check_made(who, output, force=force, marks=(MODEL, CHECKPOINT), resume=resume)
     what = {"imitate": "learning", "native-size": "compiling"}.get(name, "gathering decisions")
     with ExitStack() as stack:
@@ -130,13 +132,8 @@ def main(argv: Sequence[str]) -> int:
             step(run.done, run.total, run.line)
 
         command = shlex.join(["passpilot", "train", *argv])
-        try:
+        with _blamed(who, output, "" if data else str(values["settings"])):
             result = function(**values, callbacks=[step if data else show], command=command)
-        except InputError as error:
-            settings = "" if data else str(values["settings"])
-            if str(error).startswith(settings):
-                raise
-            raise restated(error, f"{settings}: {error}") from error
     with quiet_pipe():
         if data:
             say(*(f"warning: left out: {problem}" for problem in result.problems[:MOST_PROBLEMS]))
@@ -145,6 +142,22 @@ def main(argv: Sequence[str]) -> int:
             say(f"warning: left out: {more} more modules{names}")
         print(result)
     return 0
+
+
+@contextmanager
+def _blamed(who: str, output: str, settings: str) -> Iterator[None]:
+    """Name the settings or the output at the start of an error; an interrupt says how to go on."""
+    try:
+        yield
+    except InputError as error:
+        if str(error).startswith(settings):
+            raise
+        where = f"{who}: -o" if str(error).startswith(output) else settings
+        raise restated(error, f"{where}: {error}") from error
+    except KeyboardInterrupt:
+        if settings:
+            say(f"{who}: --resume goes on from the last checkpoint in {output}, if there is one")
+        raise
 
 
 def make_parser() -> Parser:

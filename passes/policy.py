@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from passpilot.features.catalogue import emit_points
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, RunnerSpecError
-from passpilot.plugin.failures import shown
+from passpilot.plugin.failures import did_you_mean, shown
 from passpilot.runners.policy.prepare import policy_record
 
 if TYPE_CHECKING:
@@ -53,8 +53,10 @@ class ChosenPolicy:
         }
         pipeline = recipe.pipeline if function == "optimize" else ""
         if others := _core.other_passes(pipeline):
-            hint = "policies are data: load its code yourself, or leave it out"
-            raise InputError(f"{record.who()}: expected {_core.EXPECTED_PASS}, got {others[0]!r}; {hint}")
+            hint = did_you_mean(others[0], _core.permitted_passes())
+            hint = hint or "; policies are data: load its code yourself, or leave it out"
+            got = f"{others[0]!r} in a pipeline of policy.toml"
+            raise InputError(f"{record.who()}: expected {_core.EXPECTED_PASS}, got {got}{hint}")
         return cls(spec, record, runners, pipeline, recipe)
 
     @classmethod

@@ -247,14 +247,29 @@ void registerDecisions(UserPasses &Passes, PassBuilder &PB,
   registerUnits(Passes, PB, Find, nullptr);
 }
 
+/// "did you mean ...?", if a pass that policies may run has nearly this name.
+static std::string nearestPass(StringRef Name) {
+  const std::vector<std::string_view> Passes = permittedPasses();
+  const auto Letters = [&](StringRef Pass) {
+    return Name.edit_distance(Pass, /*AllowReplacements=*/true, 3);
+  };
+  const auto Nearest = llvm::min_element(
+      Passes, [&](auto A, auto B) { return Letters(A) < Letters(B); });
+  if (Nearest == Passes.end() || Letters(*Nearest) > 2)
+    return "";
+  return ("; did you mean '" + Twine(*Nearest) + "'?").str();
+}
+
 Error checkPermitted(StringRef Pipeline) {
   const auto Others = otherPasses(Pipeline);
-  return Others.empty()
-             ? Error::success()
-             : createStringError(Twine("expected ") + ExpectedPass + ", got '" +
-                                 Others[0] +
-                                 "'; policies are data: load its code "
-                                 "yourself, or leave it out");
+  if (Others.empty())
+    return Error::success();
+  const std::string Near = nearestPass(Others[0]);
+  return createStringError(Twine("expected ") + ExpectedPass + ", got '" +
+                           Others[0] + "' in a pipeline of policy.toml" +
+                           (Near.empty() ? "; policies are data: load its code "
+                                           "yourself, or leave it out"
+                                         : Near));
 }
 
 void registerPipelineBehind(UserPasses &Passes, PassBuilder &PB,

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import csv
 import shutil
+import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +26,7 @@ from passpilot.training.machines.local import Machines
 from passpilot.training.native_size.model import shipped
 from passpilot.training.rewards import find_measure
 from passpilot.training.task import Task
-from tests.command import passpilot, refused
+from tests.command import GENEROUS, PASSPILOT, finished, passpilot, refused, started
 from tests.training.shards import gathered
 
 TARGET = np.array([0.5, -1.0, 2.0, 0.25])
@@ -112,6 +114,30 @@ def test_the_command_evolves_a_trained_network(program: Path, tmp_path: Path) ->
     assert passpilot(*run, cwd=tmp_path).code == 0
     with pytest.raises(InputError, match="expected a network, got"):
         EvolutionRun(EvolveSettings((str(module),), start="none"), str(tmp_path), str(tmp_path / "other"))
+
+
+def test_an_interrupt_says_how_to_go_on(program: Path, tmp_path: Path) -> None:
+    shutil.copy(program, tmp_path / "a.bc")
+    (tmp_path / "evolve.toml").write_text('modules = ["a.bc"]\niterations = 10000\ncheckpoint = 1\n')
+    command = (PASSPILOT, "train", "evolve", "evolve.toml", "-o", "out", "-j", "1")
+    with started(*command, cwd=tmp_path) as child:
+        began = time.monotonic()
+        while not (tmp_path / "out/checkpoint.npz").exists():
+            assert time.monotonic() - began < GENEROUS
+            time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        done = finished(child, began)
+    assert done.code == 130
+    assert "passpilot: train evolve: --resume goes on from the last checkpoint in out" in done.err
+
+
+def test_a_folder_that_cannot_be_made_is_the_outputs_fault(program: Path, tmp_path: Path) -> None:
+    shutil.copy(program, tmp_path / "a.bc")
+    (tmp_path / "evolve.toml").write_text('modules = ["a.bc"]\niterations = 1\n')
+    wrong = "train evolve: -o: expected a folder to write, got a.bc, a file"
+    assert wrong in refused("train", "evolve", "evolve.toml", "-o", "a.bc", cwd=tmp_path)
+    wrong = "error: train evolve: -o: /proc/x/"
+    assert wrong in refused("train", "evolve", "evolve.toml", "-o", "/proc/x", cwd=tmp_path)
 
 
 def test_a_policy_that_fails_is_worth_least(program: Path) -> None:

@@ -201,7 +201,10 @@ def test_a_pass_of_the_users_runs_if_it_is_loaded(tmp_path: Path) -> None:
     )
     arguments = ("opt", "-Oz", "calls.ll", "--policy=mine", "-o", "out")
     told = refused(*arguments, cwd=tmp_path)
-    assert f"policy mine at {tmp_path}/mine: expected {_core.EXPECTED_PASS}, got 'users-own'; " in told
+    assert (
+        f"policy mine at {tmp_path}/mine: expected {_core.EXPECTED_PASS}, got 'users-own' in a pipeline"
+        in told
+    )
     done = command(*arguments, "--load=own.py", cwd=tmp_path)
     assert (done.code, done.err, done.out) == (0, "", b"it runs\n")
     decisions = written(tmp_path, "unit src/calls.c", "pipeline users-own")
@@ -212,6 +215,12 @@ def test_a_pass_of_the_users_runs_if_it_is_loaded(tmp_path: Path) -> None:
         done = run(OPT, plugin[0], flag, "-passes=default<Oz>", "calls.ll", "-o", "out", cwd=tmp_path)
         assert (done.code, done.out) == (1, b"")
         assert "users-own" in done.err
+    policy = tmp_path / "mine/policy.toml"
+    policy.write_text(policy.read_text().replace("users-own", "gvnn"))
+    told = "got 'gvnn' in a pipeline of policy.toml; did you mean 'gvn'?"
+    assert told in refused(*arguments, cwd=tmp_path)
+    stock = (OPT, plugin[0], "-passpilot-policy=mine", "-passes=default<Oz>", "calls.ll", "-o", "out")
+    assert told in run(*stock, cwd=tmp_path).err
 
 
 def test_the_table_has_what_levers_and_policies_name() -> None:
