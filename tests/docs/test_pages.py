@@ -66,6 +66,7 @@ AFTER: Final = {
         "advised-passes.md": 1,
         "phase-ordering.md": 0,
         "passes.md": 1,
+        "own-point.md": 1,
         "policies.md": 0,
         "stock-plugin.md": 0,
         "grpc.md": 0,

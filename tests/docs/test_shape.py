@@ -28,7 +28,6 @@ LONG: Final = {
     "ladder.md": "the table of all levers, and what is lost by them",
     "oz-results.md": "results by program and by package, made of records",
     "outlining.md": "two points, profiles, and a table of results for each",
-    "passes.md": "the reference of passes, options and points",
     "performance.md": "results, with one table for every path",
     "reliability.md": "results, made of the sweeps' records",
     "smaller.md": "an example of each kind of build, with what it prints",

@@ -27,7 +27,8 @@ functions = [each for each in module.copy().functions if not each.is_declaration
 @pytest.mark.parametrize(
     ("guide", "pieces"),
     [
-        ("docs/passes.md", 5),
+        ("docs/passes.md", 2),
+        ("docs/own-point.md", 4),
         ("docs/ir.md", 1),
         ("docs/phase-ordering.md", 2),
         ("docs/isolated.md", 1),
