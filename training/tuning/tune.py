@@ -254,6 +254,8 @@ class _TuneRequest:
             raise InputError(
                 f"tune: --update: expected a decision file or a study, got {self.update}, no file"
             )
+        if self.update and not is_study(self.update):
+            read_decisions(self.update)  # before the work, for its errors
         if not self.output:
             return
         if self.sources:

@@ -167,12 +167,14 @@ WRONG: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "no list": ({"program": 3}, "tune: program: expected a list of texts, got 3"),
     "output": ({"output": "none/x"}, "tune: -o: expected a file in a folder, got none/x: "),
     "update": ({"update": "none"}, "expected a decision file or a study, got none, no file"),
+    "no decisions": ({"update": "text"}, 'decisions text:1: expected "passpilot decisions 1", got'),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_values_are_named(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text("no decisions\n")
     values, told = WRONG[name]
     source = () if "build" in values else ("none.bc",)
     with pytest.raises((UsageError, InputError)) as caught:
