@@ -131,6 +131,35 @@ def prompt_interrupt() -> Iterator[None]:
         os.close(reader)
 
 
+@contextlib.contextmanager
+def finishing(what: str) -> Iterator[None]:
+    """Let the block end although Ctrl-C comes, which says `what` will be lost by another one.
+
+    For the main thread. Processes that it starts in the block do not get the signal.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def tell(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before)
+        print(f"passpilot: Ctrl-C again loses {what}", file=sys.stderr, flush=True)
+
+    ended = threading.Event()
+    heeding = threading.Thread(target=ended.wait, daemon=True)  # it gets the signal, which wakes Python
+    heeding.start()
+    signal.signal(signal.SIGINT, tell)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # as processes inherit it
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, before)
+        ended.set()
+        heeding.join()
+
+
 def _watch(reader: int, done: threading.Event) -> None:
     while number := os.read(reader, 1):
         if number[0] == signal.SIGINT and not done.wait(GRACE):

@@ -16,7 +16,14 @@ from typing import IO, Any, Final
 
 import pytest
 
-from passpilot.plugin.process_end import guard_imports, heeded, is_interrupt, is_vulnerable, prompt_interrupt
+from passpilot.plugin.process_end import (
+    finishing,
+    guard_imports,
+    heeded,
+    is_interrupt,
+    is_vulnerable,
+    prompt_interrupt,
+)
 from tests.command import PASSPILOT, Done, files_in, finished, program, started
 
 
@@ -285,3 +292,39 @@ def test_a_users_interrupt_is_not_taken_for_ctrl_c() -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert not is_interrupt(ValueError())
+
+
+FINISHING: Final = """
+import os, signal, subprocess, sys, time
+from passpilot.plugin.process_end import finishing
+interrupts = int(sys.argv[1])
+with finishing("the result"):
+    child = subprocess.Popen(["sleep", "0.5"])
+    for _ in range(interrupts):
+        os.killpg(0, signal.SIGINT)
+        time.sleep(0.1)
+    print("child", child.wait(), flush=True)
+print("end", signal.getsignal(signal.SIGINT) is signal.default_int_handler, flush=True)
+"""
+
+
+@pytest.mark.parametrize("interrupts", [0, 1, 2])
+def test_one_ctrl_c_does_not_end_what_finishes(interrupts: int, tmp_path: Path) -> None:
+    with started(sys.executable, "-c", FINISHING, str(interrupts), cwd=tmp_path) as child:
+        done = finished(child, time.monotonic())
+    told = "passpilot: Ctrl-C again loses the result\n"
+    if interrupts < 2:
+        assert (done.code, done.out, done.err) == (0, b"child 0\nend True\n", told * interrupts)
+    else:
+        assert (done.code, done.out) == (-signal.SIGINT, b"")
+        assert done.err.startswith(told)
+        assert done.err.endswith("KeyboardInterrupt\n")
+
+
+def test_an_ignored_ctrl_c_stays_ignored() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with finishing("nothing"):
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

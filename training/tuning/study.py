@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from passpilot.plugin.errors import CompilationError, Error
+from passpilot.plugin.process_end import finishing
 from passpilot.training.tuning.influence import Edge, Influence
 from passpilot.training.tuning.sizes import SizeMeasure, Sizes, scoped
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, Unit, UnitChoice
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     """The number of a unit, and a call in it."""
 
     TrialCallback = Callable[["Study", "Trial"], object]
+
+FOUND: Final = "what the search has found"
 
 
 @dataclass(slots=True)
@@ -153,7 +156,8 @@ class Study:
             self.search()
         except KeyboardInterrupt:
             self.interrupted = True
-        self.confirm()
+        with finishing(FOUND):
+            self.confirm()
         self.seconds = self.budget.elapsed
         return self
 

@@ -19,6 +19,7 @@ from passpilot.plugin.failures import did_you_mean
 from passpilot.plugin.files import check_new, check_output, make_folder
 from passpilot.plugin.module import Module
 from passpilot.plugin.origin import warn_user
+from passpilot.plugin.process_end import finishing
 from passpilot.training.corpus.layout import Corpus, ProgramRun
 from passpilot.training.corpus.recorded.from_recording import LIBRARY, library_program
 from passpilot.training.machines.local import MachineOptions, Machines, machines
@@ -34,7 +35,7 @@ from passpilot.training.tuning.result import TuneResult, earlier_decisions
 from passpilot.training.tuning.reward import RUN, SIZE, RewardText, run_command
 from passpilot.training.tuning.search import LEVERS, MORE_LEVERS, Search
 from passpilot.training.tuning.speed import RunLimits, SpeedSearch, run_hint
-from passpilot.training.tuning.study import Budget
+from passpilot.training.tuning.study import FOUND, Budget
 from passpilot.training.tuning.tuned_program import TunedProgram, linked_program, single_module, with_kept
 from passpilot.training.tuning.whole_program import merged_program
 
@@ -286,21 +287,30 @@ class _TuneRequest:
             study.budget = self.budget.times(len(program.units))
             trials = self.begun(study, program, file)
             study.callbacks, study.levers = [*callbacks, *filter(None, [trials])], self.search
-            result = TuneResult.of(study.run(), self.reward, program.sizes, program.how)
-            result = replace(result, link=program.link)
-            if trials and not study.interrupted:
-                trials.end()
-            results.append(result)
-            if self.output and not self.sources:
-                if result.decides or self.corpus:  # a corpus may teach, with a file for every program
-                    result.save(os.path.join(self.output, f"{program.name}.decisions"))
-                result.save_table(os.path.join(self.output, f"{program.name}.json"))
-            done(result)
-        cache.prune()
-        whole = TuneResult.joined(results, self.reward)
-        if self.output and self.sources and whole.decides:
-            whole.save(self.output)
+            study.run()
+            with finishing(FOUND):
+                result = TuneResult.of(study, self.reward, program.sizes, program.how)
+                result = replace(result, link=program.link)
+                if trials and not study.interrupted:
+                    trials.end()
+                results.append(result)
+                self.save(result)
+                done(result)
+            if study.interrupted:
+                break
+        with finishing(FOUND):
+            cache.prune()
+            whole = TuneResult.joined(results, self.reward)
+            if self.output and self.sources and whole.decides:
+                whole.save(self.output)
         return whole
+
+    def save(self, result: TuneResult) -> None:
+        """Write what was found for a program into the folder."""
+        if self.output and not self.sources:
+            if result.decides or self.corpus:  # a corpus may teach, with a file for every program
+                result.save(os.path.join(self.output, f"{result.name}.decisions"))
+            result.save_table(os.path.join(self.output, f"{result.name}.json"))
 
     def kernel(self) -> KernelRequest:
         """The same for a kernel in MLIR."""
