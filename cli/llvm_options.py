@@ -98,10 +98,14 @@ def set_llvm_options(command: str, arguments: Sequence[str], options: Iterable[s
     if status:
         text = text.removeprefix("passpilot: ").removeprefix("error: ").removeprefix("LLVM option: ")
         unknown = re.match(
-            r"Unknown command line argument '--?([\w-]+)[^']*'(.*Did you mean '--?([\w-]+))?", text
+            r"Unknown command line argument '(--?([\w-]+))[^']*'(.*Did you mean '--?([\w-]+))?", text
         )
-        if command == "opt" and unknown and not did_you_mean(unknown[1], [unknown[3] or ""], CLOSE):
-            text = f"{text.partition('. Did you mean')[0]}; passes are written -passes={unknown[1]}"
+        if unknown and not did_you_mean(unknown[2], [unknown[4] or ""], CLOSE):
+            is_opt = command == "opt"
+            hint = (
+                f"passes are written -passes={unknown[2]}" if is_opt else f"see `passpilot {command} --help`"
+            )
+            text = f"{unknown[1]}: expected an option of passpilot {command} or LLVM; {hint}"
         raise UsageError(f"{command}: {text or 'LLVM does not take ' + ' '.join(arguments)}")
     llvm_options(arguments)
 

@@ -9,6 +9,7 @@ It is no dataclass: `dataclasses` imports `inspect`, which takes a fifth of a co
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import re
 import sys
@@ -225,6 +226,8 @@ class Parser(argparse.ArgumentParser):
             chosen.error(message)  # argparse reports what a subcommand does not know here
         message = _ALIASES.sub(_shown_name, message).removeprefix("argument ")
         if message.startswith(_MISSING):
+            if unknown := self._unknown():
+                self.error(f"{_UNKNOWN}{unknown}")
             message = f"expected {message.removeprefix(_MISSING).replace(', ', ' and ')}, got none"
         who = self.prog.removeprefix("passpilot ")
         hint = ""
@@ -251,6 +254,13 @@ class Parser(argparse.ArgumentParser):
             hint = did_you_mean(value, known)
         raise UsageError(f"{who}: {message}{hint or f'; see `{self.prog} --help`'}")
 
+    def _unknown(self) -> str:
+        """The first argument that looks like an option and is none; empty if all are known."""
+        ours = itertools.takewhile("--".__ne__, self._words)
+        options = (word for word in ours if word.startswith("--"))
+        known = self._option_string_actions
+        return next((word for word in options if word.partition("=")[0] not in known), "")
+
     def _chosen(self) -> Parser | None:
         """The parser of the subcommand that the arguments name."""
         for action in self._actions:
@@ -261,12 +271,12 @@ class Parser(argparse.ArgumentParser):
     def suggestion(self, option: str, close: float = 0.6) -> str:
         """``; did you mean ...?`` if an unknown option is close to one of this parser's."""
         name = option.partition("=")[0]
-        known = [dashed for dashed in self._option_string_actions if dashed.startswith("--")]
-        if not name.startswith("-"):
-            return did_you_mean(f"--{name}", known, 0.8)
-        if (twin := _TWINS.get(name.lstrip("-"), "")) in known:
-            return f"; did you mean '{twin}'?"
-        return did_you_mean(f"--{name.lstrip('-')}", known, close) or self.for_others.format(name.lstrip("-"))
+        bare = name.lstrip("-")
+        known = [dashed[2:] for dashed in self._option_string_actions if re.match("--..", dashed)]
+        if name.startswith("-") and (twin := _TWINS.get(bare, "")[2:]) in known:
+            return f"; did you mean '--{twin}'?"
+        hint = did_you_mean(bare, known, close if name.startswith("-") else 0.8).replace(" '", " '--")
+        return hint or (self.for_others.format(bare) if name.startswith("-") else "")
 
 
 def count_of(noun: str, least: int = 0) -> Callable[[str], int]:

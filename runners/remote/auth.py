@@ -83,10 +83,28 @@ def read_guard(
     if certificate is not None and key is not None:
         chain = _read(certificate, f"{who}: --tls-cert", "a certificate")
         tls = (chain, _read(key, f"{who}: --tls-key", "its private key"))
+        _check_pair(certificate, key, who)
     if secret and tls is None and not is_loopback(host):
         text = f"passpilot {who}: --grpc {address}: without TLS, whoever reads the network reads the token"
         print(text, file=sys.stderr, flush=True)
     return secret, tls
+
+
+def _check_pair(certificate: str, key: str, who: str) -> None:
+    """Refuse what OpenSSL does not take, whose reason gRPC does not say."""
+    import ssl  # only servers with TLS need it
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_verify_locations(certificate)
+    except ssl.SSLError as error:
+        expected = f"{who}: --tls-cert: expected a certificate (PEM) in {certificate}"
+        raise InputError(f"{expected}, got other text; make one by `openssl req -x509`") from error
+    try:
+        context.load_cert_chain(certificate, key, password="")
+    except ssl.SSLError as error:
+        expected = f"{who}: --tls-key: expected the private key (PEM, without a password) of {certificate}"
+        raise InputError(f"{expected}, got {key}; give the two that belong together") from error
 
 
 def has_token(metadata: Iterable[tuple[str, str | bytes]] | None, token: str) -> bool:

@@ -57,8 +57,22 @@ SLIPS: Final = {
         "corpus: COMMAND: expected one of extract, verify, split, stats, debian, got 'splt'; did you mean 's",
     ),
     "features --point=inlin": (2, "got 'inlin'; others come from --load files; did you mean 'inline'?"),
-    "opt in.ll -mark-cold": (2, "argument '-mark-cold'; passes are written -passes=mark-cold"),
+    "opt in.ll -mark-cold": (
+        2,
+        "-mark-cold: expected an option of passpilot opt or LLVM; passes are written -passes=mark-cold",
+    ),
     "opt in.ll -O2 -inline-treshold=50": (2, "-inline-treshold=50'. Did you mean '--inline-threshold=50'?\n"),
+    "tune in.ll --foo -o x": (
+        2,
+        "tune: --foo: expected an option of passpilot tune or LLVM; see `passpilot tune --help`\n",
+    ),
+    **{
+        f"{command} --foo": (
+            2,
+            f"{command}: --foo: expected an option of passpilot {command}; see `passpilot {command} --help`\n",
+        )
+        for command in ("size", "eval", "report", "serve", "log show", "train imitate")
+    },
     "opt in.ll -O7": (2, "opt: expected -O0, -O1, -O2, -O3, -Os, -Oz, got '-O7'"),
     "llc in.ll -O7": (2, "llc: expected -O0, -O1, -O2, -O3, got '-O7'"),
     "opt in.ll -passes=default<O2": (1, "'default<O2'; the '<' behind default is not closed"),

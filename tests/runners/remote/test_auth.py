@@ -97,16 +97,20 @@ def test_a_token_leaves_the_machine_only_under_tls(tmp_path: Path) -> None:
     assert safe == Credentials(b"PEM", "t")
 
 
-def test_the_flags_of_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cert, key = tmp_path / "cert", tmp_path / "key"
-    cert.write_bytes(b"the certificate")
-    with pytest.raises(
-        InputError, match=f"s: --tls-key: expected its private key in {key}, got: No such file"
-    ):
-        read_guard("0.0.0.0:1", None, str(cert), str(key), who="s")
-    key.write_bytes(b"the key")
+def test_the_flags_of_a_server(certificate: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cert, key, text = certificate / "cert.pem", certificate / "cert.key", tmp_path / "text"
+    missing = tmp_path / "none"
+    for pair, wrong in {
+        (cert, missing): f"s: --tls-key: expected its private key in {missing}, got: No such file",
+        (text, key): f"s: --tls-cert: expected a certificate .PEM. in {text}, got other text; ",
+        (cert, text): f"s: --tls-key: expected the private key .* of {cert}, got {text}; ",
+        (cert, certificate / "other.key"): "s: --tls-key: expected the private key ",
+    }.items():
+        text.write_bytes(b"hello\n")
+        with pytest.raises(InputError, match=wrong):
+            read_guard("0.0.0.0:1", None, *map(str, pair), who="s")
     secret, tls = read_guard("0.0.0.0:1", "t", str(cert), str(key), who="s")
-    assert (secret, tls) == ("t", (b"the certificate", b"the key"))
+    assert (secret, tls) == ("t", (cert.read_bytes(), key.read_bytes()))
     assert read_guard("0.0.0.0:1", None, None, None, who="s") == ("", None)
     assert capsys.readouterr().err == "", "TLS protects the token, and without one there is nothing to read"
     for one in ((str(cert), None), (None, str(key))):

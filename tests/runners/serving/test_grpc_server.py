@@ -147,7 +147,7 @@ def test_the_user_is_told_who_can_read_the_token(
 def test_files_that_are_no_certificate(tmp_path: Path) -> None:
     for name in ("cert", "key"):
         (tmp_path / name).write_text("x")
-    with pytest.raises(PeerError, match=r"see .* the certificate and key"):
+    with pytest.raises(InputError, match=r"--tls-cert: expected a certificate \(PEM\) in "):
         main(["const:1", "--grpc", "0", "--tls-cert", f"{tmp_path}/cert", "--tls-key", f"{tmp_path}/key"])
 
 
