@@ -69,7 +69,7 @@ SLIPS: Final = {
     **{
         f"{command} --foo": (
             2,
-            f"{command}: --foo: expected an option of passpilot {command}; see `passpilot {command} --help`\n",
+            f"{command}: --foo: expected an option of passpilot {command}; see `passpilot {command}",
         )
         for command in ("size", "eval", "report", "serve", "log show", "train imitate")
     },
