@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from passpilot.cli.outputs import say
 from passpilot.cli.parser import Parser, argument, flag, option, record, several, shared
 from passpilot.passes.point_search import search_point
-from passpilot.plugin.errors import UsageError
+from passpilot.plugin.errors import ModelError, UsageError, restated
 from passpilot.plugin.extras import needs
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
@@ -101,8 +101,12 @@ def _compile(options: AotOptions, model: str, output: str) -> None:
 
         module, custom, driver = compile_cpp(cpp, processor, symbol), "", linker_driver(cpp.path)
     else:
-        graph = _function(options, model) or _graph(options, model)
-        module, custom = build.compile_graph(graph, processor, symbol), graph.custom_features
+        try:
+            graph = _function(options, model) or _graph(options, model)
+            module, custom = build.compile_graph(graph, processor, symbol), graph.custom_features
+        except ModelError as error:
+            named = str(error).startswith("model ")
+            raise error if named else restated(error, f"model {model}: {error}") from error
     if kind == "ll":
         module.write(output)
         return

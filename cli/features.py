@@ -11,6 +11,7 @@ from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser, flag, record, shared
 from passpilot.features.point import Feature, find_point, find_table
 from passpilot.passes.point_search import search_point
+from passpilot.plugin.errors import UsageError
 from passpilot.plugin.load import load_file
 
 _EXAMPLE = """\
@@ -30,6 +31,8 @@ class FeaturesOptions(NamedTuple):
 
 def main(argv: Sequence[str]) -> int:
     options = record(FeaturesOptions, make_parser().values(argv))
+    if options.json and options.proto:
+        raise UsageError("features: choose --json or --proto")
     for path in options.load:
         load_file(path)
     show = _print_json if options.json else _print_proto if options.proto else _print_text

@@ -107,7 +107,7 @@ def _dispatch(arguments: list[str]) -> int:
         from passpilot.cli.train import COMMANDS as TRAIN
         from passpilot.plugin.failures import did_you_mean
 
-        known = [*COMMANDS, *(f"train {command}" for command in TRAIN)]
+        known = [*COMMANDS, "--help", "--version", *(f"train {command}" for command in TRAIN)]
         hint = did_you_mean(name, known) or "; see passpilot --help"
         _say(f"error: expected a command among {', '.join(COMMANDS)}, got {name!r}{hint}")
         return 2

@@ -28,7 +28,8 @@ def main(argv: Sequence[str]) -> int:
     options = make_parser().parse_args(argv)
     found = [find() for name, find in PLACES.items() if getattr(options, name)]
     if len(found) > 1:
-        raise UsageError(f"plugin-path: expected one of --{', --'.join(PLACES)}, got {len(found)} of them")
+        known = ", ".join(f"--{name}" if len(name) > 1 else f"-{name}" for name in PLACES)
+        raise UsageError(f"plugin-path: expected one of {known}, got {len(found)} of them")
     if found and options.llvm != MAJOR:
         raise UsageError(f"plugin-path: expected --llvm={MAJOR} with another option, got {options.llvm}")
     print(*(found or [llvm_plugin(options.llvm)]))

@@ -268,7 +268,7 @@ def make_parser() -> Parser:
     parser.shared("result", "the search, for `passpilot report`", default="")
     parser.shared("budget", "for each module (60)", type=SECONDS, default=None)
     add("compiles", type=count, default=0, metavar="N", help="compilations of each module, instead of a time")
-    parser.shared("jobs", type=count, default=0)
+    parser.shared("jobs", type=count_of("jobs", 1), default=0)
     parser.shared("engine", choices=("local", "ray"), default="local")
     parser.shared("address", default="")
     _add_kept(parser)
@@ -300,6 +300,10 @@ def _parsed(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     ours.sort(key=lambda argument: argument != "-" and argument.startswith("-"))
     values: dict[str, Any] = parser.values(ours)
     _check_modules(values["modules"], argv)
+    if at == len(argv) and not values["modules"] and not values["corpus"]:
+        raise UsageError(
+            "tune: expected modules, --corpus=DIR or -- COMMAND, got none; see `passpilot tune --help`"
+        )
     if not values["output"]:
         made = (
             "a folder for what is found" if at < len(argv) or values["corpus"] else "a decision file to write"

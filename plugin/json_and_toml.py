@@ -116,7 +116,8 @@ def _parsed(data: bytes | str, parse: Callable[[str], object], what: str, kind: 
             else str(error).partition("\n")[0]
         )
         is_none = got.endswith("(char 0)") or not data  # not even its beginning is JSON
-        raise kind(f"{what}, got other text" if is_none else f"{what}, got other text: {got}") from error
+        text = "an empty file" if not data else "other text"
+        raise kind(f"{what}, got {text}" if is_none else f"{what}, got {text}: {got}") from error
 
 
 def _json_value(text: str) -> object:

@@ -205,7 +205,7 @@ class SizeReport:
                 return cls.of([path], regions=regions)
             except InputError as error:
                 raise InputError(
-                    f"{error}; `passpilot size PROGRAM --result={path}` writes what is read here"
+                    f"{error}; `passpilot size PROGRAM --result=FILE` writes what is read here"
                 ) from error
         value = read_json(path)
         files = value.get("files") if isinstance(value, dict) else None

@@ -187,7 +187,7 @@ class Options:
         if not os.path.isfile(path):
             expected, got = "a file that exists", repr(path)
             if not os.path.isabs(path) and not os.path.exists(path) and self._command != "eval":
-                got += f" in {os.getcwd()}; builds change folders: write $PWD/{path}"
+                got += f" in {os.getcwd()}; builds change folders: begin paths with $PWD/"
             if os.path.isdir(path):
                 known = [
                     name for name in sorted(os.listdir(path)) if name.endswith(_FILES.get(where, ".onnx"))

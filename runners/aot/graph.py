@@ -321,9 +321,9 @@ def _check_types(nodes: Sequence[Node], specs: Mapping[str, tuple[np.dtype[np.ge
     for node in nodes:
         for name in (*node.inputs, *node.outputs):
             if name and not is_supported(specs[name][0]):
-                raise ModelError(
-                    f"{node}: expected tensors of numbers of up to 64 bits, got {name!r} of {specs[name][0]}"
-                )
+                kind = specs[name][0]
+                got = f"{name!r} of {'texts' if kind.hasobject else kind}"
+                raise ModelError(f"{node}: expected tensors of numbers of up to 64 bits, got {got}")
 
 
 def _probe(

@@ -175,7 +175,7 @@ def test_an_unknown_operator_is_named_with_its_node(folder: Path) -> None:
     relu = helper.make_node("Relu", ["x"], ["h"])
     odd = helper.make_node("Det", ["h"], ["y"], name="/policy/det")
     line = refusal(folder, model([relu, odd], [("x", FLOAT, [2, 2])], ["y"]))
-    assert "node '/policy/det' (Det): expected an operator that can be compiled, got Det" in line
+    assert "model m.onnx: node '/policy/det' (Det): expected an operator that can be compiled" in line
 
 
 def test_what_shapes_depend_on_must_be_constant(folder: Path) -> None:

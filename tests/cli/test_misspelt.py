@@ -73,6 +73,11 @@ SLIPS: Final = {
         )
         for command in ("size", "eval", "report", "serve", "log show", "train imitate")
     },
+    "tune": (2, "tune: expected modules, --corpus=DIR or -- COMMAND, got none; see"),
+    "tune in.ll --jobs=0 -o x": (2, "tune: --jobs: expected a number of jobs, 1 or more, got '0'"),
+    "features --json --proto": (2, "features: choose --json or --proto"),
+    "llc -x foo in.ll": (2, "llc: -x: expected one of ir, got 'foo'"),
+    "--verison": (2, "got '--verison'; did you mean '--version'?"),
     "opt in.ll -O7": (2, "opt: expected -O0, -O1, -O2, -O3, -Os, -Oz, got '-O7'"),
     "llc in.ll -O7": (2, "llc: expected -O0, -O1, -O2, -O3, got '-O7'"),
     "opt in.ll -passes=default<O2": (1, "'default<O2'; the '<' behind default is not closed"),

@@ -214,7 +214,7 @@ def _units_of_map(path: str, sections: Mapping[str, int]) -> dict[str, int]:
     text = read_input(path, "a map of lld", _MOST_MAP).decode("utf-8", "replace")
     if not MAP_HEAD.match(text):
         msg = f"{path}: expected a map of lld, got another file"
-        raise InputError(f"{msg}; link with -fuse-ld=lld -Wl,-Map={path}")
+        raise InputError(f"{msg}; link with -fuse-ld=lld -Wl,-Map=FILE")
     units: dict[str, int] = {}
     is_loaded = False
     for line in text.splitlines():

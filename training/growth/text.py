@@ -120,7 +120,7 @@ def _short(name: str) -> str:
 
 
 def _percent(before: int, now: int) -> str:
-    return f"{(now - before) / before:+.2%}" if before else "new"
+    return f"{(now - before) / before:+.2%}" if before else "new" if now else ""
 
 
 def _rest(count: int, limit: int) -> str:

@@ -140,8 +140,12 @@ bool AotRunner::open(const std::string &Path,
       !Wrong.empty())
     return fail(Expected + Wrong);
   Library = dlopen(Name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!Library)
-    return fail(Expected + "a file that cannot be loaded: " + dlerror());
+  if (!Library) {
+    const std::string Said = dlerror();
+    const bool IsNamed = Said.rfind(Name + ": ", 0) == 0;
+    return fail(Expected + "a file that cannot be loaded: " +
+                Said.substr(IsNamed ? Name.size() + 2 : 0));
+  }
   Model = static_cast<const passpilot_model *>(dlsym(Library, Symbol));
   if (!Model)
     return fail(Expected + "a shared library without the symbol " + Symbol);

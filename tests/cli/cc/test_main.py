@@ -236,7 +236,7 @@ WRONG: Final = (
         "--inlin=random:7: expected an option of cc or clang; did you mean '--inline'?",
     ),
     (("--inline=onnx:none.onnx",), 1, "got 'none.onnx' in "),
-    (("--inline=python:none.py:f",), 1, "builds change folders: write $PWD/none.py"),
+    (("--inline=python:none.py:f",), 1, "builds change folders: begin paths with $PWD/"),
     (("--load=none.py",), 1, "--load: expected a file that exists, got 'none.py'"),
     (("--advise=inline",), 2, "--advise: expected POINT=RUNNER, got inline"),
     (

@@ -139,7 +139,7 @@ def test_the_header_is_plain_c_and_cpp(tmp_path: Path) -> None:
 def test_where_the_library_is() -> None:
     assert Path(passpilot("plugin-path", "--c", cwd=ROOT).out.decode().strip()) == c_library()
     two = passpilot("plugin-path", "--c", "--cmakedir", cwd=ROOT)
-    assert (two.code, "expected one of --mlir, --c, --cmakedir, --pkgconfigdir, got 2" in two.err) == (
+    assert (two.code, "expected one of --mlir, -c, --cmakedir, --pkgconfigdir, got 2" in two.err) == (
         2,
         True,
     )
