@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import Final
 
+from passpilot.cli.cc.main import become_other_llvm
 from passpilot.cli.cc.options import Options, option_rows
 from passpilot.cli.outputs import prepare
 from passpilot.plugin.errors import UsageError
@@ -42,6 +43,7 @@ def main(argv: Sequence[str]) -> int:
     prepare()
     at = argv.index("--") if "--" in argv else len(argv)
     options, command = Options("build", argv[:at]), argv[at + 1 :]
+    become_other_llvm("build", options, argv)
     if options.help or "-h" in options.rest:
         print(HELP + "\n\noptions:\n" + "\n".join(option_rows()))
         return 0

@@ -16,6 +16,7 @@ from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.failures import shown
 from passpilot.plugin.numbers import whole_number
+from passpilot.plugin.version import MAJOR
 from passpilot.runners.policy.bundle import find_bundle
 from passpilot.runners.spec import check_runner_spec
 from passpilot.training.corpus.layout import Corpus
@@ -181,6 +182,8 @@ def _ways(flags: Sequence[str], base: CompileWay) -> list[CompileWay]:
     options = Options("eval", flags, {})
     if options.rest:
         raise UsageError(f"eval: --contender: expected options of passpilot cc, got {options.rest[0]!r}")
+    if options.value("llvm") not in ("", str(MAJOR)):
+        raise UsageError(f"eval: --contender: expected LLVM {MAJOR}, got --llvm={options.value('llvm')}")
     for point in () if options.value("load") else HOOKED:
         if runner := options.value(point):
             check_runner_spec(runner)

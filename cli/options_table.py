@@ -169,6 +169,13 @@ TABLE: Final = (
         ("cc",),
     ),
     OptionRow(
+        "llvm",
+        "21|22|23",
+        "compile with the passpilot of this LLVM, in an environment beside this one",
+        ("cc",),
+        "choice",
+    ),
+    OptionRow(
         "record", "FOLDER", "record what is compiled and linked, for passpilot corpus extract", ("cc",)
     ),
     OptionRow(

@@ -47,21 +47,34 @@ def llvm_plugin(major: int = MAJOR) -> Path:
     Raises:
         InputError: there is none for this version.
     """
-    return _path("libpasspilot.so") if major == MAJOR else _beside(major) / "libpasspilot.so"
+    return _path("libpasspilot.so") if major == MAJOR else _beside(major)[1] / "libpasspilot.so"
 
 
-def _beside(major: int) -> Path:
-    """The folder of the native core for another LLVM, in an environment beside ours, such as .venv-23."""
+def command(major: int) -> Path:
+    """The command `passpilot` of the environment for another LLVM.
+
+    Raises:
+        InputError: there is none for this version.
+    """
+    return _beside(major)[0] / "bin/passpilot"
+
+
+def _beside(major: int) -> tuple[Path, Path]:
+    """An environment for another LLVM beside ours, such as .venv-23, and the folder of its native core.
+
+    Raises:
+        InputError: there is none for this version.
+    """
     import sys
     from pathlib import Path
 
     ours = Path(sys.prefix)
     default = ours.name.removesuffix(f"-{MAJOR}")
     for name in (f"{default}-{major}", default):
-        found = ours.with_name(name).glob("lib/python3*/*-packages/passpilot/plugin/version.py")
-        for file in found:
+        other = ours.with_name(name)
+        for file in other.glob("lib/python3*/*-packages/passpilot/plugin/version.py"):
             if f"MAJOR = {major}\n" in file.read_text():
-                return file.parent
+                return other, file.parent
     raise InputError(
         f"passpilot: expected LLVM {MAJOR}, which it is built with, got {major}; "
         f"PASSPILOT_LLVM={major} tools/setup.sh build makes {ours.with_name(f'{default}-{major}')}"

@@ -59,9 +59,8 @@ def text(major: str) -> str:
             if option.name == "log"
             else KINDS.get(option.kind)
         )
-        fields = (
-            f"Kind::{kind or 'other'}, {json.dumps('|'.join(option.choices))}, {str(option.several).lower()}"
-        )
+        choices = (major,) if option.name == "llvm" else option.choices  # Python finds the other ones
+        fields = f"Kind::{kind or 'other'}, {json.dumps('|'.join(choices))}, {str(option.several).lower()}"
         rows.append(f'  {{"{option.name}", "{option.variable}", {fields}}},')
     tables: dict[str, Iterable[str]] = {
         "kFlags": flags,

@@ -45,6 +45,7 @@ def cxx(argv: Sequence[str]) -> int:
 
 def _run(name: str, clang: str, argv: Sequence[str]) -> int:
     options = Options(name, argv)
+    become_other_llvm(name, options, argv)
     if options.help:
         print(help_text(name, clang))
         return 0
@@ -110,6 +111,23 @@ def _expanded(arguments: list[str]) -> tuple[list[str], list[str]]:
 
     arguments = expanded(arguments, wanted=lambda path: not os.path.isfile(path))
     return arguments, expanded(arguments)
+
+
+def become_other_llvm(name: str, options: Options, argv: Sequence[str]) -> None:
+    """With --llvm, be the passpilot of that LLVM, if this is another one.
+
+    Raises:
+        InputError: it is not there.
+    """
+    if (llvm := options.value("llvm")) in ("", str(MAJOR)):
+        return
+    from passpilot.plugin.toolchain import command
+
+    program = str(command(int(llvm)))
+    try:
+        become(program, [program, name, *argv], {**os.environ})
+    except OSError as error:
+        raise InputError(f"{name}: expected to run {program}, got: {error.strerror}") from error
 
 
 def become(compiler: str, arguments: list[str], environment: dict[str, str]) -> NoReturn:

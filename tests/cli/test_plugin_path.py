@@ -32,7 +32,7 @@ def test_a_plugin_without_a_tool(
     )
 
 
-def _built(folder: Path, major: int) -> Path:
+def built(folder: Path, major: int) -> Path:
     """An environment with the files by which a plugin is found."""
     plugin = folder / "lib/python3.11/site-packages/passpilot/plugin"
     plugin.mkdir(parents=True)
@@ -50,9 +50,9 @@ def test_the_plugin_for_another_llvm(ours: str, tmp_path: Path, monkeypatch: pyt
         f"PASSPILOT_LLVM={MAJOR + 1} tools/setup.sh build makes {tmp_path}/.venv-{MAJOR + 1}"
     )
     if ours != ".venv":  # then the default is another one, too
-        _built(tmp_path / ".venv", MAJOR - 1)
+        built(tmp_path / ".venv", MAJOR - 1)
         assert llvm_plugin(MAJOR - 1).is_relative_to(tmp_path / ".venv")
-    other = _built(tmp_path / f".venv-{MAJOR + 1}", MAJOR + 1)
+    other = built(tmp_path / f".venv-{MAJOR + 1}", MAJOR + 1)
     assert (llvm_plugin(MAJOR + 1), llvm_plugin(MAJOR)) == (other, llvm_plugin())
 
 

@@ -31,7 +31,7 @@ WORDS: Final = """
     --on-error=default --on-error=fail --on-error=maybe --on-error=fail|default --timeout=5 --timeout=0
     --timeout=1e3 --timeout=0x10 --timeout=nan --timeout=1_0 --size-budget=0 --size-budget=.5
     --size-budget=1.5 --size-budget=-1 --eviction-limit=3 --advise=inline=const:0 --load=policy.py
-    --at=vectorizer-start=dce
+    --at=vectorizer-start=dce --llvm=22 --llvm=23 --llvm=24 --llvm
     --decisions=policy.py --decisions=none
     --policy=@oz --policy=@oz-2 --policy=@Oz --policy=@ --policy=@oz?recipe=2 --policy=@oz?recipe=x
     --policy=mine --policy=logs --policy=none --policy= --policy --policy=@ozz --inline=cnst:0 a.s -E
@@ -41,7 +41,7 @@ VARIABLES: Final = """
     PASSPILOT_LOG=logs PASSPILOT_LOG=a;b PASSPILOT_ON_ERROR=default PASSPILOT_ON_ERROR=no
     PASSPILOT_STATS=1 PASSPILOT_STATS=0 PASSPILOT_ADVISE= PASSPILOT_ADVISE=inline=const:0
     PASSPILOT_LOAD=policy.py PASSPILOT_TIMEOUT=3 PASSPILOT_TRACEBACK=1 PASSPILOT_INLIN=default PASSPILOT_X=1
-    PASSPILOT_POLICY=@oz PASSPILOT_POLICY=mine PASSPILOT_POLICY=none
+    PASSPILOT_POLICY=@oz PASSPILOT_POLICY=mine PASSPILOT_POLICY=none PASSPILOT_LLVM=22 PASSPILOT_LLVM=23
 """
 ADVICE: Final = ("--inline=random:7", "--inline=python:policy.py:decide", "--evict=const:0", "--log=logs/")
 
@@ -156,6 +156,7 @@ def test_random_command_lines(here: Path, prefix: Path, monkeypatch: pytest.Monk
         ("--evict=random:7", "--eviction-limit=3"),
         ("--decisions=model.onnx",),
         ("--policy=@oz",),
+        ("--policy=@oz", "--llvm=22"),
         ("--policy=mine", "--evict=default"),
         ("clang-22", "--inline=grpc:127.0.0.1:4000"),
     ],
@@ -188,6 +189,13 @@ def test_a_response_file_is_pythons_wherever_it_stands(
     words: tuple[str, ...], here: Path, prefix: Path
 ) -> None:
     assert started(prefix, "cc", "--inline=const:0", "-c", "a.c", *words)[0] == str(prefix / "bin" / PYTHON)
+    assert here == Path.cwd()
+
+
+def test_another_llvm_is_never_passed_by(here: Path, prefix: Path) -> None:
+    python = str(prefix / "bin" / PYTHON)
+    assert started(prefix, "cc", "--llvm=23", "-c", "a.c")[0] == python
+    assert started(prefix, "c++", "-c", "a.c", PASSPILOT_LLVM="21")[0] == python
     assert here == Path.cwd()
 
 
