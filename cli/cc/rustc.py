@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from itertools import takewhile
 
-from passpilot.cli.cc.main import become, find_program
+from passpilot.cli.cc.main import become, become_other_llvm, find_program
 from passpilot.cli.cc.options import FLAGS, OPTIONS, Options, option_rows
 from passpilot.cli.options_table import RUNNERS
 from passpilot.plugin.errors import InputError, UsageError
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Final
 
-OF_CC: Final = ("best-of", "record")
-"""The options of `passpilot cc` that start clang several times or look at its arguments."""
+OF_CC: Final = ("best-of",)
+"""The options of `passpilot cc` that start clang several times."""
 
 _NAMES: Final = ("-Zunstable-options", "-Csymbol-mangling-version=legacy")
 """Functions keep the names that they have without `RUSTC_BOOTSTRAP`, and decision files find them."""
@@ -47,11 +47,12 @@ examples:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run `passpilot rustc`; returns only for --help."""
+    """Run `passpilot rustc`; returns only for --help and a recording."""
     given = list(argv)
     rustc = given.pop(0) if given and os.path.basename(given[0]) == "rustc" else "rustc"
     ours = list(takewhile(_is_ours, given))
-    options = Options("rustc", ours)
+    options = Options("rustc", [*_of_build(), *ours])
+    become_other_llvm("rustc", options, argv)
     if options.help:
         print(_HELP.format(rows="\n".join(option_rows(but=OF_CC)), runners=RUNNERS), end="")
         return 0
@@ -65,13 +66,25 @@ def main(argv: Sequence[str]) -> int:
         raise InputError("rustc: no rustc is on the PATH; sudo apt-get install rustc-web cargo-web")
     arguments = given[len(ours) :]
     environment = {**os.environ, **options.environment()}
-    if options.asks(unoptimized=False):
-        arguments = [f"-Zllvm-plugins={installed('libpasspilot.so')}", *_NAMES, *arguments]
+    recording = options.value("record") or environment.get("PASSPILOT_RECORDING", "")
+    asks = options.asks(unoptimized=False)
+    if recording or asks:
+        plugin = [f"-Zllvm-plugins={installed('libpasspilot.so')}"] if asks else []
+        arguments = [*plugin, *_NAMES, *arguments]
         environment["RUSTC_BOOTSTRAP"] = "1"  # -Z is for nightly compilers otherwise
     try:
+        if recording:
+            from passpilot.training.corpus.recorded.crate import CrateRun, run_recorded_crate
+
+            return run_recorded_crate(recording, CrateRun(path, arguments, environment, options.advice()))
         return become(path, [path, *arguments], environment)
     except OSError as error:
         raise InputError(f"rustc: expected to run {path}, got: {error.strerror}") from error
+
+
+def _of_build() -> list[str]:
+    """The options of `passpilot build`; what it has for clang is none."""
+    return list(filter(_is_ours, os.environ.get("PASSPILOT_WORDS", "").splitlines()))
 
 
 def _is_ours(argument: str) -> bool:

@@ -41,7 +41,7 @@ FAST: Final = {
 }
 """Pages that run in some seconds, and how many outputs they show."""
 SLOW: Final = {
-    "bare-metal.md": 4,
+    "bare-metal.md": 7,
     "front-ends.md": 5,
     "rust-firmware.md": 2,
     "recipes.md": 10,
@@ -160,6 +160,7 @@ NEEDED: Final = {
     "bare-metal.md": (
         *("qemu-system-arm", "qemu-system-riscv32", "qemu-aarch64", "node", "aarch64-linux-gnu-ld"),
         *("/usr/lib/picolibc/arm-none-eabi", "/usr/lib/picolibc/riscv64-unknown-elf", "/usr/lib/wasm32-wasi"),
+        "/usr/lib/arm-none-eabi/newlib",
     ),
     "front-ends.md": ("flang-22", "ldc2", "python-zig", "/usr/lib/gcc/x86_64-linux-gnu/12/include/objc"),
     "rust-firmware.md": (

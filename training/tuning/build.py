@@ -96,11 +96,12 @@ def _drafted(command: Sequence[str], output: str, recording: str) -> CorpusDraft
             "build first"
         )
     if not draft.units:
+        hint = "clean the build first"
+        if "rustc" in names_in(recording + ".programs") and not os.environ.get("RUSTC_WRAPPER"):
+            hint += ", and set RUSTC_WRAPPER=passpilot for the code in Rust"
         shutil.rmtree(recording)
         _remove_rest(output)
-        raise InputError(
-            f"tune: expected {build} to compile something, got links alone; clean the build first"
-        )
+        raise InputError(f"tune: expected {build} to compile something, got links alone; {hint}")
     note_other_compilers(recording + ".programs")
     return draft
 
@@ -347,6 +348,8 @@ def rebuild_line(command: Sequence[str], flags: str, recording: str = "") -> str
         source = f" -S {shlex.quote(found)}" if (found := _source(tree)) else ""
         return f"cmake{source} -B {shlex.quote(tree)} {' '.join(launchers)} && {build}"
     clean = f"{build} -t clean && " * (name == "ninja")
+    if name == "cargo" and (wrapper := os.environ.get("RUSTC_WRAPPER")):
+        clean = f"cargo clean && RUSTC_WRAPPER={shlex.quote(wrapper)} "
     return f"{clean}passpilot build {flags} -- {build}"
 
 

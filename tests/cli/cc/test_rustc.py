@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from passpilot.plugin.version import MAJOR
+from passpilot.training.file_sizes import file_sizes
 from tests.command import GENEROUS, PASSPILOT, passpilot, refused
 
 PROGRAM = """\
@@ -42,6 +43,33 @@ def ours() -> str:
 
 
 RUSTC = ours()
+REGISTRY = Path("/usr/share/cargo/registry")
+"""The crates of Debian's packages."""
+WITH_CRATES = """\
+use semver::{Version, VersionReq};
+fn main() {
+    let wanted = VersionReq::parse(">=1.2, <2").unwrap();
+    for text in ["1.1.9", "1.2.0", "1.9.3-beta", "1.10.0", "2.0.0"] {
+        println!("{text} {}", wanted.matches(&Version::parse(text).unwrap()));
+    }
+    for word in ["kitten", "sitting", "mitten"] {
+        println!("{word} {} {:.3}", strsim::levenshtein("kitten", word), strsim::jaro("kitten", word));
+    }
+}
+"""
+CARGO = """\
+[package]
+name = "demo"
+version = "0.1.0"
+edition = "2021"
+[dependencies]
+semver = "1"
+strsim = "0.10"
+[profile.release]
+opt-level = "z"
+codegen-units = 1
+panic = "abort"
+"""
 with_rustc = pytest.mark.skipif(not RUSTC, reason="needs Debian's rustc: apt-get install rustc-web")
 
 
@@ -81,6 +109,86 @@ def test_a_rustc_that_loads_nothing_is_asked(tmp_path: Path) -> None:
             for name in ("stock", "asked")
         ]
         assert printed[0] == printed[1]
+
+
+def cargo_home(folder: Path) -> Path:
+    """A folder for cargo that takes crates from Debian's packages."""
+    home = folder / "cargo-home"
+    home.mkdir(exist_ok=True)
+    (home / "config.toml").write_text(
+        f'[source.crates-io]\nreplace-with = "debian"\n[source.debian]\ndirectory = "{REGISTRY}"\n'
+    )
+    return home
+
+
+def crate(folder: Path) -> dict[str, str]:
+    """Write a program with dependencies; returns the environment for cargo."""
+    if not all(list(REGISTRY.glob(f"{name}-[0-9]*")) for name in ("semver", "strsim")):
+        pytest.skip("needs Debian's crates: apt-get install librust-semver-dev librust-strsim-dev")
+    (folder / "src").mkdir()
+    (folder / "src/main.rs").write_text(WITH_CRATES)
+    (folder / "Cargo.toml").write_text(CARGO)
+    path = f"{PASSPILOT.parent}:{Path(RUSTC).parent}:/usr/bin:/bin"
+    return {**os.environ, "PATH": path, "CARGO_HOME": str(cargo_home(folder))}
+
+
+def cargo(folder: Path, environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        words, cwd=folder, env=environment, timeout=5 * GENEROUS, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@with_rustc
+def test_a_search_of_a_crate_with_its_dependencies(tmp_path: Path) -> None:
+    stock = crate(tmp_path)
+    build = ("cargo", "build", "--release", "--offline")
+    cargo(tmp_path, stock, *build, "--target-dir=stock")
+    wrapped = {**stock, "RUSTC_WRAPPER": "passpilot"}
+    tune = ("passpilot", "tune", "--program=demo", "--compiles=4", "-o", "tuned", "--", *build)
+    done = cargo(tmp_path, wrapped, *tune)
+    line = f"passpilot build --decisions={tmp_path}/tuned/demo.decisions -- {' '.join(build)}"
+    assert f"build demo with: cargo clean && RUSTC_WRAPPER=passpilot {line}\n" in done.stdout
+    units = [
+        row for row in (tmp_path / "tuned/demo.decisions").read_text().splitlines() if row[:5] == "unit "
+    ]
+    assert {unit.partition(".")[0] for unit in units} == {"unit demo", "unit semver", "unit strsim"}
+    warned = cargo(tmp_path, wrapped, *line.split(), "--target-dir=advised").stderr
+    assert "expected decisions for" not in warned
+    programs = [tmp_path / kind / "release/demo" for kind in ("stock", "advised")]
+    assert len({cargo(tmp_path, stock, str(program)).stdout for program in programs}) == 1
+    before, after = (file_sizes(str(program)).allocated for program in programs)
+    assert after < before
+
+
+@with_rustc
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        ('lto="fat"', "lto = false in the profile, got l"),
+        ("codegen-units=16", "codegen-units = 1 in the prof"),
+    ],
+)
+def test_a_profile_that_is_not_searched(profile: str, expected: str, tmp_path: Path) -> None:
+    environment = {
+        **crate(tmp_path),
+        "RUSTC_WRAPPER": "passpilot",
+        "PASSPILOT_RECORD": str(tmp_path / "made"),
+    }
+    done = cargo(tmp_path, environment, "cargo", "build", "--release", f"--config=profile.release.{profile}")
+    assert f"warning: rustc: --record: expected {expected}" in done.stderr
+    assert not (tmp_path / "made/commands").exists()
+
+
+@with_rustc
+def test_a_build_without_the_wrapper(tmp_path: Path) -> None:
+    tune = (PASSPILOT, "tune", "-o", "tuned", "--", "cargo", "build", "--release", "--offline")
+    done = subprocess.run(
+        tune, cwd=tmp_path, env=crate(tmp_path), timeout=GENEROUS, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "clean the build first, and set RUSTC_WRAPPER=passpilot for the code in Rust" in done.stderr
 
 
 @with_rustc
@@ -133,6 +241,17 @@ def test_cargo_by_one_variable(tmp_path: Path) -> None:
         sizes.append(program.stat().st_size)
     assert len(printed) == 1
     assert len(set(sizes)) > 1
+
+
+def test_options_of_a_build_reach_rustc(tmp_path: Path) -> None:
+    (tmp_path / "rustc").write_text("#!/bin/sh\necho $PASSPILOT_POLICY $@\n")
+    (tmp_path / "rustc").chmod(0o755)
+    done = passpilot(
+        "build", "--policy=@oz", "-DX", "--", PASSPILOT, tmp_path / "rustc", "a.rs", cwd=tmp_path
+    )
+    words = done.out.decode().split()
+    assert (words[0], words[-1]) == ("@oz", "a.rs"), done
+    assert not any("-DX" in word for word in words)
 
 
 def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

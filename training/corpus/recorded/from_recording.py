@@ -13,6 +13,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from passpilot.plugin.files import read_regular
@@ -273,8 +274,17 @@ def _relative(path: str, base: str) -> str:
     return path.lstrip("/") if name.startswith("../") else name
 
 
+def _without_hash(output: str) -> str:
+    """The path at which cargo shows a program of its folder `deps`, whose name there ends in a hash."""
+    shown = re.sub(r"/deps/([^/]+)-[0-9a-f]{16}$", r"/\1", output)
+    with suppress(OSError):
+        return shown if os.path.samefile(shown, output) else output
+    return output
+
+
 def _titles(outputs: Sequence[str]) -> list[str]:
     """The names of programs: their files' names, and where these are not unique, their paths."""
+    outputs = [_without_hash(output) for output in outputs]
     plain = [os.path.basename(output) for output in outputs]
     base = _common(outputs)
     return [
@@ -288,7 +298,6 @@ def _is_kept(output: str) -> bool:
 
 
 def _unit_draft(name: str, unit: RecordedUnit) -> UnitDraft:
-    origin = UnitOrigin(
-        "", unit.language, unit.code_sha256, unit.source, unit.command, unit.directory, unit.output
-    )
+    code = "" if unit.language == "rust" else unit.code_sha256  # clang makes other code than rustc
+    origin = UnitOrigin("", unit.language, code, unit.source, unit.command, unit.directory, unit.output)
     return UnitDraft(name, lambda: read_regular(unit.bitcode), lambda _: unit.arguments, origin)

@@ -19,7 +19,8 @@ run in parallel. `recording.py` reads it. A command's file has
         {"kind": "other", "path": "/abs/libe.so"}]}}
 
 The link's `sha256` is that of an output that is an object itself; its `linker` is empty for clang's choice.
-A driver ``ld`` is the linker, which the build has called itself. `advice` is what passpilot was to do.
+A driver ``ld`` is the linker, which the build has called itself; ``rustc`` has compiled a crate.
+`advice` is what passpilot was to do.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -85,11 +86,7 @@ def record_command(folder: str, front_end: FrontEnd, command: BuildCommand) -> N
     except CompilationError:
         jobs = []
     value: dict[str, object] = {
-        "format": FORMAT,
-        "time": time.time_ns(),
-        "directory": directory,
         "driver": command.driver,
-        "command": list(command.words),
         "advice": list(command.advice),
         "units": [_unit(folder, front_end, job, linked=command.links) for job in jobs],
     }
@@ -98,11 +95,38 @@ def record_command(folder: str, front_end: FrontEnd, command: BuildCommand) -> N
         value["link"] = _link(command, directory, {os.path.normpath(source) for source in sources})
     elif not jobs:
         return
-    key = hashlib.sha256(
-        "\n".join([directory, *command.words]).encode("utf-8", "surrogateescape")
-    ).hexdigest()
+    write_record(folder, directory, command.words, value)
+
+
+def write_record(folder: str, directory: str, words: Sequence[str], value: Mapping[str, object]) -> None:
+    """Write what is known of a command in the place of an earlier run of it.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    made = {"format": FORMAT, "time": time.time_ns(), "directory": directory, "command": [*words], **value}
     make_folder(os.path.join(folder, COMMANDS))
-    write_file(os.path.join(folder, COMMANDS, f"{key[:32]}.json"), json.dumps(value))
+    write_file(os.path.join(folder, COMMANDS, f"{key_of(directory, words)}.json"), json.dumps(made))
+
+
+def key_of(directory: str, words: Sequence[str]) -> str:
+    """A name for a command in a folder."""
+    text = "\n".join([directory, *words])
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def keep_module(folder: str, data: bytes) -> str:
+    """Write bitcode to the recording; returns its name there.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    digest = hashlib.sha256(data).hexdigest()
+    make_folder(os.path.join(folder, MODULES))
+    path = os.path.join(folder, MODULES, f"{digest}.bc")
+    if not os.path.exists(path):
+        write_file(path, data)
+    return digest
 
 
 def _unit(folder: str, front_end: FrontEnd, job: FrontEndJob, *, linked: bool) -> dict[str, object]:
@@ -115,11 +139,7 @@ def _unit(folder: str, front_end: FrontEnd, job: FrontEndJob, *, linked: bool) -
         except CompilationError as error:
             problem = str(error)
         else:
-            digest = hashlib.sha256(data).hexdigest()
-            make_folder(os.path.join(folder, MODULES))
-            path = os.path.join(folder, MODULES, f"{digest}.bc")
-            if not os.path.exists(path):
-                write_file(path, data)
+            digest = keep_module(folder, data)
     output = "" if linked else os.path.normpath(os.path.join(front_end.directory, job.output))
     return {
         "source": os.path.normpath(os.path.join(front_end.directory, job.source)),
@@ -129,7 +149,7 @@ def _unit(folder: str, front_end: FrontEnd, job: FrontEndJob, *, linked: bool) -
         "problem": problem,
         "read": [os.path.normpath(path) for path in read],
         "output": output,
-        **(_hashes(_contents(output)) if output else {}),
+        **(hashes(_contents(output)) if output else {}),
     }
 
 
@@ -169,13 +189,13 @@ def _item(item: LinkItem, sources: set[str]) -> dict[str, object]:
     if is_archive(data):
         return _archive(item.text, data, item)
     if is_object(data) or data.startswith(BITCODE):
-        return {"kind": "object", "path": item.text, **_hashes(data)}
+        return {"kind": "object", "path": item.text, **hashes(data)}
     return {"kind": "other", "path": item.text}
 
 
 def _archive(path: str, data: bytes, item: LinkItem) -> dict[str, object]:
     try:
-        members = [{"name": member.name, **_hashes(member.data)} for member in read_members(path, data)]
+        members = [{"name": member.name, **hashes(member.data)} for member in read_members(path, data)]
     except InputError:
         return {"kind": "other", "path": path}
     text = item.text if item.library is not None else ""
@@ -192,7 +212,8 @@ def _library(name: str, folders: Sequence[str]) -> str:
     return ""
 
 
-def _hashes(data: bytes) -> dict[str, str]:
+def hashes(data: bytes) -> dict[str, str]:
+    """Those of an object and its machine code, as a record has them."""
     return {"sha256": hashlib.sha256(data).hexdigest(), "code_sha256": code_hash(data)}
 
 

@@ -19,7 +19,7 @@ class RecordedUnit:
 
     source: str
     language: str
-    """``c`` or ``c++``."""
+    """``c``, ``c++`` or ``rust``."""
     arguments: tuple[str, ...] = ()
     """Those of `clang -cc1`."""
     bitcode: str = ""
