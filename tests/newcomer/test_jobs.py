@@ -18,6 +18,7 @@ JOBS: Final = {
     "firmware, Lua and C++ with make, CMake and Meson": ("smaller.md",),
     "firmware with a C library, wasm and AArch64": ("bare-metal.md",),
     "Fortran, Objective-C, Zig and D": ("front-ends.md",),
+    "crates in Rust": ("rust.md",),
     "firmware in Rust": ("rust-firmware.md",),
     "own feature from data to cc": ("from-mlgo.md", "training.md"),
     "pass and policy in MLIR, hosted and stock": ("tutorial-mlir.md",),
