@@ -23,6 +23,7 @@ WORDS: Final = 1500
 LONG: Final = {
     "aot.md": "the references of operators and of Python, and the interface for C",
     "architecture.md": "the map of the code, to look things up",
+    "bare-metal.md": "an example of each target and each kind of build, with what it prints",
     "compiler-service.md": "the protocol's guarantees, to look things up",
     "environments.md": "two interfaces of the same episodes",
     "ladder.md": "the table of all levers, and what is lost by them",
