@@ -27,6 +27,9 @@ OF_CC: Final = ("best-of",)
 _NAMES: Final = ("-Zunstable-options", "-Csymbol-mangling-version=legacy")
 """Functions keep the names that they have without `RUSTC_BOOTSTRAP`, and decision files find them."""
 
+_OWN_LLVM: Final = ("libLLVM", "-rust-")
+"""What is in the name of the library that a toolchain of rustup's has beside it."""
+
 _HELP: Final = """\
 usage: passpilot rustc [option ...] [any argument of rustc ...]
 
@@ -68,6 +71,10 @@ def main(argv: Sequence[str]) -> int:
     environment = {**os.environ, **options.environment()}
     recording = options.value("record") or environment.get("PASSPILOT_RECORDING", "")
     asks = options.asks(unoptimized=False)
+    if asks and _has_own_llvm(path):
+        expected = "expected a rustc that uses libLLVM of the distribution, such as that of rustc-web"
+        hint = "`passpilot attach -- rustc` asks its inliner, by docs/rust.md"
+        raise InputError(f"rustc: {expected}, got {path}, which has an LLVM of its own; {hint}")
     if recording or asks:
         plugin = [f"-Zllvm-plugins={installed('libpasspilot.so')}"] if asks else []
         arguments = [*plugin, *_NAMES, *arguments]
@@ -80,6 +87,19 @@ def main(argv: Sequence[str]) -> int:
         return become(path, [path, *arguments], environment)
     except OSError as error:
         raise InputError(f"rustc: expected to run {path}, got: {error.strerror}") from error
+
+
+def _has_own_llvm(path: str) -> bool:
+    """Whether a rustc is rustup's proxy, or of a toolchain that brings its LLVM."""
+    real = os.path.realpath(path)
+    libraries = os.path.join(os.path.dirname(os.path.dirname(real)), "lib")
+    try:
+        names = os.listdir(libraries)
+    except OSError:
+        names = []
+    return os.path.basename(real) == "rustup" or any(
+        all(part in name for part in _OWN_LLVM) for name in names
+    )
 
 
 def _of_build() -> list[str]:

@@ -42,6 +42,27 @@ def ours() -> str:
     return ""
 
 
+def test_a_rustc_with_an_llvm_of_its_own_is_refused_before_it_starts(tmp_path: Path) -> None:
+    """As rustup's: its proxy, and what a toolchain has."""
+    stopped = tmp_path / "rustup"
+    stopped.write_text("#!/bin/sh\necho started\n")
+    stopped.chmod(0o755)
+    for at in ("proxy/bin/rustc", "toolchain/bin/rustc", "system/bin/rustc"):
+        rustc = tmp_path / at
+        rustc.parent.mkdir(parents=True)
+        rustc.symlink_to(stopped) if "proxy" in at else shutil.copy(stopped, rustc)
+    (tmp_path / "toolchain/lib").mkdir()
+    (tmp_path / "toolchain/lib/libLLVM.so.22.1-rust-1.95.0-stable").touch()
+    for at in ("proxy", "toolchain"):
+        said = refused("rustc", f"{tmp_path}/{at}/bin/rustc", "--policy=@oz", "x.rs", cwd=tmp_path)
+        assert said.startswith(
+            "passpilot: error: rustc: expected a rustc that uses libLLVM of the distribution"
+        )
+        assert "`passpilot attach -- rustc`" in said
+    started = passpilot("rustc", f"{tmp_path}/system/bin/rustc", "--policy=@oz", "x.rs", cwd=tmp_path)
+    assert started.out == b"started\n"
+
+
 RUSTC = ours()
 REGISTRY = Path("/usr/share/cargo/registry")
 """The crates of Debian's packages."""
