@@ -10,6 +10,7 @@ from typing import Final
 
 from passpilot.cli.cc.main import become_other_llvm
 from passpilot.cli.cc.options import Options, option_rows
+from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import prepare
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.origin import warn_user
@@ -32,6 +33,11 @@ Run a build with `passpilot cc` and `passpilot c++` in place of its compilers, w
 names, absolute paths, launchers, toolchain files. The options are those of `passpilot cc`; the other
 arguments go in front of those that the build gives to its compilers. Clean the build first.
 
+options:
+{rows}
+
+{runners}
+
 examples:
   passpilot build --policy=@oz -- make -j2
   passpilot build --decisions=tuned/lua.decisions -- ninja
@@ -45,7 +51,7 @@ def main(argv: Sequence[str]) -> int:
     options, command = Options("build", argv[:at]), argv[at + 1 :]
     become_other_llvm("build", options, argv)
     if options.help or "-h" in options.rest:
-        print(HELP + "\n\noptions:\n" + "\n".join(option_rows()))
+        print(HELP.format(rows="\n".join(option_rows()), runners=RUNNERS))
         return 0
     if not command:
         raise UsageError("build: expected -- and the command of a build, such as: passpilot build -- make")

@@ -25,7 +25,6 @@ from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.files import check_new
 from passpilot.plugin.process_end import heeded
 from passpilot.plugin.version import MAJOR
-from passpilot.runners.plurals import counted
 from passpilot.training.tuning.build import RECORDING, other_compilers, rebuild_line
 from passpilot.training.tuning.result import TuneResult
 from passpilot.training.tuning.reward import EXECUTED, NAMES, RUN, SIZE
@@ -164,7 +163,7 @@ def _searched(options: Mapping[str, Any]) -> TuneResult:
             _say(f"{result.name}: interrupted; this is the best so far")
         _say(summary(result))
         if found := studies[-1].engine.found:
-            _say(f"{result.name}: {found} of {counted(result.compiles, 'compilation')} were in the cache")
+            _say(f"{result.name}: {found} of {result.compiles} compilations were in the cache")
         path = os.path.abspath(f"{output}/{result.name}.decisions")
         if not result.decides:
             _say(
@@ -267,7 +266,7 @@ def make_parser() -> Parser:
     )
     parser.shared("result", "the search, for `passpilot report`", default="")
     parser.shared("budget", "for each module (60)", type=SECONDS, default=None)
-    add("compiles", type=count, default=0, metavar="N", help="compilations of each module, instead of a time")
+    add("compiles", type=count, default=0, metavar="N", help="compilations of each module beside the first")
     parser.shared("jobs", type=count_of("jobs", 1), default=0)
     parser.shared("engine", choices=("local", "ray"), default="local")
     parser.shared("address", default="")

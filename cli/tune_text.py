@@ -50,7 +50,7 @@ def summary(result: TuneResult) -> str:
 
 def nothing_found(result: TuneResult, path: str, *, is_empty: bool) -> str:
     """What is said of a search that has found nothing, and writes no file to `path`, or an empty one."""
-    stays = f"; {path} is of an earlier search" if os.path.exists(path) else ""
+    stays = f"; {path} is of an earlier search" if os.path.isfile(path) else ""
     found = f"{result.name}: nothing found that is better than the compiler's own"
     return (
         f"{found}; its decision file has none" if is_empty else f"{found}; no decision file is written{stays}"

@@ -155,7 +155,9 @@ class OutputFile:
 
     def _cannot(self, error: OSError) -> InputError:
         name = "standard output" if self.path == "-" else self.path
-        return InputError(f"{name}: expected a file to write, got: {error.strerror}")
+        above = os.path.dirname(os.path.abspath(self.path))
+        hint = "" if self.path == "-" or os.path.exists(above) else f"; make its folder by `mkdir -p {above}`"
+        return InputError(f"{name}: expected a file to write, got: {error.strerror}{hint}")
 
     def __enter__(self) -> OutputFile:
         return self

@@ -116,7 +116,8 @@ def _parsed(data: bytes | str, parse: Callable[[str], object], what: str, kind: 
             else str(error).partition("\n")[0]
         )
         is_none = got.endswith("(char 0)") or not data  # not even its beginning is JSON
-        text = "an empty file" if not data else "other text"
+        is_binary = isinstance(data, bytes) and b"\0" in data
+        text = "an empty file" if not data else "binary data" if is_binary else "other text"
         raise kind(f"{what}, got {text}" if is_none else f"{what}, got {text}: {got}") from error
 
 

@@ -32,7 +32,7 @@ from typing import TypeVar, cast, overload
 from passpilot.features.domain import Flag
 from passpilot.features.point import Point, find_point
 from passpilot.plugin.errors import Error, PolicyError, RunnerSpecError
-from passpilot.plugin.failures import describe_exception, headline
+from passpilot.plugin.failures import describe_exception, did_you_mean, headline
 from passpilot.plugin.process_end import is_interrupt
 from passpilot.runners.base import Frame, Host, Runner, Tensor, own_features
 from passpilot.runners.scalar import ScalarTensor
@@ -200,8 +200,9 @@ def python_runner(target: str, options: dict[str, str], point: Point, timeout: f
     module = _load(place)
     if not hasattr(module, name):
         names = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+        got = f"{name!r}{did_you_mean(name, names)}"
         raise RunnerSpecError(
-            f"runner python:{target}: expected a name that {place} defines ({', '.join(names)}), got {name!r}"
+            f"runner python:{target}: expected a name that {place} defines ({', '.join(names)}), got {got}"
         )
     features = split_names(options["features"]) if "features" in options else None
     return PythonRunner(getattr(module, name), point, features=features, name=f"python:{target}")

@@ -25,6 +25,9 @@ OPTIONS: Final[Mapping[str, OptionRow]] = {row.name: row for row in options_of("
 
 FLAGS: Final[Mapping[str, OptionRow]] = {row.name: row for row in options_of("cc") if row.kind == "flag"}
 
+_WIDTH: Final = 72
+"""The columns of what a help says about an option."""
+
 _FILES: Final = {"--decisions": ".decisions", "--load": ".py"}
 """How the files of options end, which a folder may hold in place of a model."""
 
@@ -53,11 +56,17 @@ def help_text(name: str, clang: str) -> str:
 
 def option_rows(more: str = "show this text", but: Sequence[str] = ()) -> list[str]:
     """The lines about the options in a help; `more` is that of --help, and `but` those left out."""
+    from textwrap import wrap  # only helps need it
+
     known = [
         (row.name, *row.said("cc")) for row in (*OPTIONS.values(), *FLAGS.values()) if row.name not in but
     ]
     said = [(f"--{name}{'=' * bool(value)}{value}", text) for name, value, text in known]
-    return [f"  {flag:26}{text}" for flag, text in (*said, ("--help", more))]
+    return [
+        f"  {flag if not number else '':26}{line}"
+        for flag, text in (*said, ("--help", more))
+        for number, line in enumerate(wrap(text, _WIDTH, break_on_hyphens=False))
+    ]
 
 
 class Options:
@@ -158,7 +167,10 @@ class Options:
         elif name in HOOKED or name == "advise":
             self._check_runner(where, text.partition("=")[2] if name == "advise" else text)
         elif option.choices and text not in option.choices:
-            raise self._wrong(where, " or ".join(option.choices), text)
+            from passpilot.plugin.failures import did_you_mean
+
+            hint = did_you_mean(text, option.choices)
+            raise self._wrong(where, " or ".join(option.choices), text, hint)
         elif name == "record":
             self._check_recording(where, text)
         elif option.kind == "policy":
@@ -226,9 +238,9 @@ class Options:
         if number is None or number < 0 or (positive and not number):
             raise self._wrong(where, "a number above 0" if positive else "a number of 0 or more", text)
 
-    def _wrong(self, where: str, expected: str, got: str) -> UsageError:
-        help_ = f"see `passpilot {self._command} --help`"
-        return UsageError(f"{self._command}: {where}: expected {expected}, got {got}; {help_}")
+    def _wrong(self, where: str, expected: str, got: str, hint: str = "") -> UsageError:
+        hint = hint or f"; see `passpilot {self._command} --help`"
+        return UsageError(f"{self._command}: {where}: expected {expected}, got {got}{hint}")
 
     def value(self, name: str) -> str:
         """The last value of an option; empty if there is none."""

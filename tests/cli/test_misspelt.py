@@ -78,6 +78,14 @@ SLIPS: Final = {
     "features --json --proto": (2, "features: choose --json or --proto"),
     "llc -x foo in.ll": (2, "llc: -x: expected one of ir, got 'foo'"),
     "--verison": (2, "got '--verison'; did you mean '--version'?"),
+    "cc --unwind=fault -Oz -c in.ll": (2, "exceptions or none, got fault; did you mean 'faults'?"),
+    "opt in.ll -O2 --inline=python:pol.py:decid": (
+        1,
+        "expected a name that pol.py defines (decide), got 'decid'; did you mean 'decide'?",
+    ),
+    "train imitate source.o -o x": (1, "source.o: expected TOML, got binary data"),
+    "opt source.o": (1, "source.o:1:1: expected LLVM IR or bitcode, got: binary data of another kind"),
+    "opt in.ll -o none/out.bc": (1, "got: No such file or directory; make its folder by `mkdir -p"),
     "opt in.ll -O7": (2, "opt: expected -O0, -O1, -O2, -O3, -Os, -Oz, got '-O7'"),
     "llc in.ll -O7": (2, "llc: expected -O0, -O1, -O2, -O3, got '-O7'"),
     "opt in.ll -passes=default<O2": (1, "'default<O2'; the '<' behind default is not closed"),
@@ -219,6 +227,8 @@ def test_a_slip(command: str, tmp_path: Path) -> None:
     (tmp_path / "in.ll").write_text(program(2))
     (tmp_path / "passes.py").write_text(LOAD)
     (tmp_path / "source.c").write_text("int x;\n")
+    (tmp_path / "source.o").write_bytes(b"\x7fELF\0\0")
+    (tmp_path / "pol.py").write_text("def decide(obs):\n    return 1\n")
     (tmp_path / "models").mkdir()
     (tmp_path / "models/model.onnx").touch()
     (tmp_path / "in.mlir").write_text("module {}\n")

@@ -166,7 +166,8 @@ void HostedModule::parse(std::unique_ptr<MemoryBuffer> Buffer,
     if (Err.getLineNo() > 0)
       Where += ":" + std::to_string(Err.getLineNo()) + ":" +
                std::to_string(Err.getColumnNo() + 1);
-    std::string Text = Err.getMessage().str();
+    const bool IsBinary = Buffer->getBuffer().contains('\0');
+    std::string Text = IsBinary ? "binary data of another kind" : Err.getMessage().str();
     const StringRef Kind = sys::path::extension(Name);
     throw InputError(Where + ": expected LLVM IR or bitcode, got: " +
                      (Diagnosed.empty() ? Text : Diagnosed) +
