@@ -171,7 +171,7 @@ TABLE: Final = (
     OptionRow(
         "llvm",
         "21|22|23",
-        "compile with the passpilot of this LLVM, in an environment beside this one",
+        "use this LLVM: its passpilot, in an environment beside this one, compiles",
         ("cc",),
         "choice",
     ),

@@ -60,8 +60,8 @@ def make_parser() -> Parser:
         epilog=EPILOG,
     )
     parser.option("mlir", action="store_true", help=f"the one for mlir-opt-{MAJOR}")
-    text = f"the one for another LLVM than {MAJOR}, which must be built, too"
-    parser.option("llvm", metavar="VERSION", type=int, default=MAJOR, help=text)
+    text = f"use this LLVM: print its plugin, of an environment beside this one ({MAJOR})"
+    parser.option("llvm", metavar="21|22|23", type=int, default=MAJOR, help=text)
     parser.option("c", action="store_true", help="libpasspilot_c.so.1, the C API")
     parser.option("cmakedir", action="store_true", help="the folder for CMake's passpilot_DIR")
     parser.option("pkgconfigdir", action="store_true", help="the folder for PKG_CONFIG_PATH")
