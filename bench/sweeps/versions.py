@@ -23,12 +23,16 @@ from bench.lib import RESULTS, ROOT, write
 from bench.lib.corpus import built
 from passpilot.plugin.version import MAJOR
 from tests.corpus.build import bindir
+from tests.corpus.programs import programs
+from tests.stock import LEVELS
 
-SMALL: Final = ("lz4", "libyaml", "libsvm", "picosat", "lua", "cmark-gfm")
-"""Programs of the tests whose units are compiled with default advice; libsvm is in C++."""
+PROGRAMS: Final = tuple(sorted(programs()))
+"""The programs of the tests, whose units are compiled with default advice."""
+SMALL: Final = ("libsvm", "libyaml", "lz4")
+"""Those whose code is compared for five targets; libsvm is in C++."""
 SWEEPS: Final = {
-    "identity": (f"--programs={','.join(SMALL)}",),
-    "llc": (f"--programs={','.join(SMALL[:3])}",),
+    "identity": (f"--programs={','.join(PROGRAMS)}", f"--trials={','.join(LEVELS[-3:])}"),
+    "llc": (f"--programs={','.join(SMALL)}",),
     "csmith": ("--count=100",),
 }
 FOLDERS: Final = ("tests/plugin/test_levels.py", "tests/features", "tests/passes/inline")
@@ -79,7 +83,7 @@ def main() -> int:
     record("").parent.mkdir(exist_ok=True)
     wanted = {name: options for name, options in SWEEPS.items() if arguments.only in (None, name)}
     if {"identity", "llc"} & wanted.keys():
-        built(SMALL)
+        built(PROGRAMS)
     right = [sweep(name, options, arguments.jobs) for name, options in wanted.items()]
     if arguments.only in (None, "tests"):
         version = subprocess.check_output([bindir() / "llvm-config", "--version"], text=True).strip()

@@ -44,7 +44,7 @@ def prepare(folder: Path) -> None:
 def advised(folder: Path, spec: str) -> Iterator[list[str]]:
     """The commands that ask a runner at `inline`, by its spec; some read what others have written."""
     ours, stock = str(PASSPILOT), str(OPT.parent)
-    passes = "-passes=default<Oz>"
+    passes = "-passes=default<O2>"  # which stock opt has in every version
     for name in ("once", "main"):
         flags = ("-O2", "-Xclang", "-disable-llvm-passes", "-c", "-emit-llvm")
         yield [f"{stock}/clang", *flags, f"{name}.c", "-o", f"{name}.bc"]

@@ -188,8 +188,8 @@ def test_a_made_card_keeps_what_was_written_by_hand(tmp_path: Path, monkeypatch:
 
 def test_what_a_recipe_makes_of_a_unit_is_compiled_once(tmp_path: Path) -> None:
     (tmp_path / "a.ll").write_text(
-        "define i32 @f(i32 %x) {\n  %y = mul i32 %x, 7\n  ret i32 %y\n}\n"
-        "define i32 @g(i32 %x) {\n  %y = mul i32 %x, 7\n  ret i32 %y\n}\n"
+        "define i32 @f(i32 %x) {\n  %y = mul i32 %x, 777\n  %z = sdiv i32 %y, 13\n  ret i32 %z\n}\n"
+        "define i32 @g(i32 %x) {\n  %y = mul i32 %x, 777\n  %z = sdiv i32 %y, 13\n  ret i32 %z\n}\n"
     )
     unit, compiler = Unit("p", tmp_path / "a.ll"), RecipeCompiler("Oz", 1)
     plain = compiler.compile(RecipeChoice(), [unit])[unit]

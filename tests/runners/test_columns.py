@@ -30,7 +30,7 @@ from tests.command import OPT, passpilot
 from tests.runners.aot.library import Library
 from tests.runners.aot.models import FLOAT, model
 
-PIPELINE = "default<Oz>"
+PIPELINE = "default<O2>"
 LIMIT = 30
 NAMES = sorted(spec.name for spec in find_point("inline").features)
 """The columns in the order in which many programs train: not LLVM's."""

@@ -18,6 +18,7 @@ import passpilot
 from passpilot.passes.python.names import llvm_names
 from passpilot.plugin import _core
 from passpilot.plugin.errors import CompilationError, InputError, PeerError
+from passpilot.plugin.version import MAJOR
 from passpilot.training.compiler_pb2 import Start
 from passpilot.training.episode import CompilerClient
 from passpilot.training.limits import AGENTS_PASSES, check_passes
@@ -167,7 +168,8 @@ def test_every_pass_of_llvm_is_harmless_or_refused_by_name(
     assert all(f" --load file, got {name}; start the service" in line for name, line in told.items() if line)
     listed = {name for name, line in told.items() if not line}
     assert listed - GRAMMAR <= AGENTS_PASSES | {*_core.permitted_passes()}
-    assert llvm_names() >= AGENTS_PASSES - GRAMMAR
+    if MAJOR >= 22:  # LLVM 21 lacks some
+        assert llvm_names() >= AGENTS_PASSES - GRAMMAR
     assert [name for name in listed if WORDS.search(name)] == []
     assert len(llvm_names() - listed) > 200
     for name in sorted(listed - GRAMMAR - PIPELINES_OF_LLVM):

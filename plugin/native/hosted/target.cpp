@@ -126,8 +126,8 @@ static void installSignalHandlers() {
 RemarksFile openRemarks(LLVMContext &Context, const RemarkOptions &O) {
   if (!O.File.empty())
     installSignalHandlers();
-  auto Remarks = setupLLVMOptimizationRemarks(Context, O.File, O.Filter,
-                                              O.Format, O.WithHotness);
+  auto Remarks =
+      openRemarksFile(Context, O.File, O.Filter, O.Format, O.WithHotness);
   if (!Remarks)
     throw InputError("-pass-remarks-output: " + toString(Remarks.takeError()));
   return std::move(*Remarks);

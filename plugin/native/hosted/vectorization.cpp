@@ -46,7 +46,7 @@ public:
     LoopVectorizationLegality &Legality = *Owned;
     if (F.hasFnAttribute(Attribute::NoImplicitFloat) ||
         !Legality.canVectorize(/*UseVPlanNativePath=*/false) ||
-        mayStopEarly(Legality))
+        mayStopEarly(Legality, L, PSE, FAM))
       return std::nullopt;
     Found.Exact = Requirements.getExactFPInst();
     if (!Legality.isSafeForAnyVectorWidth())

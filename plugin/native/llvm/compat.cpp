@@ -8,6 +8,7 @@
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/DemandedBits.h"
 #include "llvm/Analysis/InlineModelFeatureMaps.h"
+#include "llvm/Analysis/Loads.h"
 #include "llvm/Analysis/LoopAccessAnalysis.h"
 #include "llvm/Analysis/MLInlineAdvisor.h"
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
@@ -27,6 +28,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCStreamer.h"
 #include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/Remarks/RemarkStreamer.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Vectorize/LoopVectorizationLegality.h"
 
@@ -359,14 +361,24 @@ std::unique_ptr<LoopVectorizationLegality> legalityOf(
   );
 }
 
-bool mayStopEarly(const LoopVectorizationLegality &Loop) {
+bool mayStopEarly(const LoopVectorizationLegality &Legality, Loop &L,
+                  PredicatedScalarEvolution &PSE,
+                  FunctionAnalysisManager &FAM) {
 #if PASSPILOT_LLVM_MAJOR >= 23
-  return Loop.hasUncountableExitWithSideEffects(); // faults are not legal
+  if (!Legality.hasUncountableEarlyExit())
+    return false;
+  Function &F = *L.getHeader()->getParent();
+  SmallVector<LoadInst *, 4> Faulting; // LLVM looks for them in its plan
+  return !isReadOnlyLoop(&L, PSE.getSE(),
+                         &FAM.getResult<DominatorTreeAnalysis>(F),
+                         &FAM.getResult<AssumptionAnalysis>(F), Faulting) ||
+         !Faulting.empty();
 #elif PASSPILOT_LLVM_MAJOR == 22
-  return Loop.hasUncountableExitWithSideEffects() ||
-         !Loop.getPotentiallyFaultingLoads().empty();
+  (void)L, (void)PSE, (void)FAM;
+  return Legality.hasUncountableExitWithSideEffects() ||
+         !Legality.getPotentiallyFaultingLoads().empty();
 #else
-  (void)Loop;
+  (void)Legality, (void)L, (void)PSE, (void)FAM;
   return false; // neither is legal
 #endif
 }
@@ -402,6 +414,33 @@ TargetLibraryInfoImpl librariesOf(const Module &M, const TargetMachine &TM) {
 #else
   (void)TM;
   return TargetLibraryInfoImpl(M.getTargetTriple());
+#endif
+}
+
+#if PASSPILOT_LLVM_MAJOR < 22
+RemarksFile::RemarksFile(std::unique_ptr<ToolOutputFile> File,
+                         LLVMContext &Context)
+    : File(std::move(File)), Context(Context) {}
+
+RemarksFile::~RemarksFile() {
+  if (!File)
+    return;
+  Context.setLLVMRemarkStreamer(nullptr);
+  Context.setMainRemarkStreamer(nullptr);
+}
+#endif
+
+Expected<RemarksFile> openRemarksFile(LLVMContext &Context, StringRef Path,
+                                      StringRef Filter, StringRef Format,
+                                      bool WithHotness) {
+  auto File =
+      setupLLVMOptimizationRemarks(Context, Path, Filter, Format, WithHotness);
+#if PASSPILOT_LLVM_MAJOR >= 22
+  return File;
+#else
+  if (!File)
+    return File.takeError();
+  return RemarksFile(std::move(*File), Context);
 #endif
 }
 

@@ -175,9 +175,11 @@ legalityOf(llvm::Loop &L, llvm::PredicatedScalarEvolution &PSE,
            llvm::FunctionAnalysisManager &FAM,
            llvm::LoopVectorizationRequirements &Requirements,
            llvm::LoopVectorizeHints &Hints);
-/// Whether LLVM refuses the loop because of what may happen before an exit
+/// Whether LLVM refuses the loop \p L because of what may happen before an exit
 /// whose count is unknown: an effect, or a load that faults.
-bool mayStopEarly(const llvm::LoopVectorizationLegality &Loop);
+bool mayStopEarly(const llvm::LoopVectorizationLegality &Legality,
+                  llvm::Loop &L, llvm::PredicatedScalarEvolution &PSE,
+                  llvm::FunctionAnalysisManager &FAM);
 /// By how many elements of type \p T the address grows with an iteration.
 std::optional<int64_t> strideOf(llvm::Value *Address, llvm::Type *T,
                                 llvm::Loop &L,
@@ -192,7 +194,26 @@ llvm::TargetLibraryInfoImpl librariesOf(const llvm::Module &M,
 #if PASSPILOT_LLVM_MAJOR >= 22
 using RemarksFile = llvm::LLVMRemarkFileHandle;
 #else
-using RemarksFile = std::unique_ptr<llvm::ToolOutputFile>;
+/// A file of remarks that its context forgets, as LLVM 22 has it.
+class RemarksFile {
+public:
+  RemarksFile(std::unique_ptr<llvm::ToolOutputFile> File,
+              llvm::LLVMContext &Context);
+  RemarksFile(RemarksFile &&) = default;
+  ~RemarksFile();
+  explicit operator bool() const { return bool(File); }
+  llvm::ToolOutputFile *operator->() { return File.get(); }
+
+private:
+  std::unique_ptr<llvm::ToolOutputFile> File;
+  llvm::LLVMContext &Context;
+};
 #endif
+/// Begins to write remarks of \p Context's functions; see LLVM's function.
+llvm::Expected<RemarksFile> openRemarksFile(llvm::LLVMContext &Context,
+                                            llvm::StringRef Path,
+                                            llvm::StringRef Filter,
+                                            llvm::StringRef Format,
+                                            bool WithHotness);
 
 } // namespace passpilot

@@ -11,7 +11,8 @@ import pytest
 
 from passpilot.plugin.toolchain import llvm_plugin
 from tests.cli.cc.test_main import CALLS, NO, cc, good, logs
-from tests.command import OPT, Done, run
+from tests.command import OPT
+from tests.plugin.native.stock.tools import Done, tool
 
 TARGET: Final = f"#pragma omp begin declare target\n{CALLS}#pragma omp end declare target\n"
 CLANG: Final = OPT.with_name("clang")
@@ -99,8 +100,8 @@ def test_a_file_takes_the_log_of_one_compilation(point: str, flags: str, count: 
 
 def stock(here: Path, log: str, *flags: str) -> Done:
     """A command of stock clang whose log is named by the environment, as in a build."""
-    variables = ("env", f"PASSPILOT_LOG={log}", "PASSPILOT_INLINE=const:1")
-    return run(*variables, CLANG, "-O2", f"-fpass-plugin={llvm_plugin()}", *flags, cwd=here)
+    env = {"PASSPILOT_LOG": log, "PASSPILOT_INLINE": "const:1"}
+    return tool("clang", "-O2", *flags, cwd=here, env=env)
 
 
 def test_stock_clang_names_logs_alike_in_every_run(here: Path) -> None:

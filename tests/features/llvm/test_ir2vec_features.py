@@ -17,7 +17,7 @@ from passpilot.features.log.reader import read_log
 from passpilot.plugin.errors import FeatureError, InputError, RunnerError, UsageError
 from tests import stock
 from tests.command import PASSPILOT
-from tests.features.llvm.test_ir2vec import printed
+from tests.features.llvm.test_ir2vec import KINDS, printed
 from tests.features.llvm.vocabularies import DIMENSION, ir2vec_sections, written
 from tests.plugin.native.stock.tools import tool
 
@@ -42,7 +42,7 @@ def vocabulary(tmp_path: Path) -> Path:
     return written(tmp_path / "v.json", ir2vec_sections())
 
 
-@pytest.mark.parametrize("kind", ["symbolic", "flow-aware"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_both_functions_are_embedded_as_they_are(program: Path, vocabulary: Path, kind: Kind) -> None:
     """`Vocabulary` computes the same of a copy of the module, and tests compare that with stock opt."""
     passpilot.ir2vec_features(vocabulary, kind=kind)

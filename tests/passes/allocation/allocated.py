@@ -79,6 +79,8 @@ def for_amdgcn(program: Program, source: str) -> Path:
     path = program.unit(source, "O2").with_suffix(".amdgcn")
     if not path.exists():
         headers = ["-D__x86_64__", "-D__LP64__", "-isystem", "/usr/include/x86_64-linux-gnu"]
+        # So glibc says that a compiler for devices has no _Float128.
+        headers += ["-D__INTEL_LLVM_COMPILER", "-DSYCL_LANGUAGE_VERSION"]
         flags = [f"--target={TRIPLES['amdgcn']}", "-mcpu=gfx90a", "-nogpulib", "-O2", "-w", *headers]
         own = [flag for flag in program.flags(source) if not flag.startswith(("-m", "-I"))]
         own += [f"-I{program.source / flag[2:]}" for flag in program.flags(source) if flag.startswith("-I")]

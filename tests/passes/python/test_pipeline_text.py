@@ -20,6 +20,7 @@ from passpilot.plugin.ir import Function, IRBuilder, Loop
 from passpilot.plugin.module import Module
 from tests.corpus.build import bindir
 from tests.passes.python.passes import LEVELS, cold, define, loops, recorder
+from tests.stock import LEVELS as STOCK_LEVELS
 from tests.stock import MANY_CALLS, clang, opt
 
 pytestmark = pytest.mark.usefixtures("restored_registries")
@@ -90,7 +91,7 @@ def test_passes_that_read_leave_the_bytes_alone(tmp_path: Path) -> None:
         "peephole": "test-function",
         "optimizer-last": "test-module,test-cgscc,test-function",
     }
-    for level in ("default<O2>", "default<Oz>", "default<O3>"):
+    for level in (f"default<{each}>" for each in STOCK_LEVELS[1:]):
         module = Module.read(source)
         optimize(module, level, at=at)
         assert module.bitcode() == opt(source, level)[0]

@@ -113,7 +113,7 @@ def test_llvm_mca_of_another_target(tmp_path: Path) -> None:
 
 def test_a_processor_that_llvm_mca_cannot_judge(tmp_path: Path) -> None:
     source = tmp_path / "in.ll"
-    source.write_text('target triple = "riscv64"\ndefine i32 @f(i32 %x) {\n  ret i32 %x\n}\n')
+    source.write_text('target triple = "loongarch64"\ndefine i32 @f(i32 %x) {\n  ret i32 %x\n}\n')
     told = refused(
         "llc", source, "--report=r.json", "--report-mca", "-filetype=obj", "-o", "o.o", cwd=tmp_path
     )

@@ -12,6 +12,7 @@ import pytest
 import passpilot
 from passpilot.plugin.errors import PasspilotWarning
 from passpilot.plugin.toolchain import llvm_plugin
+from passpilot.plugin.version import MAJOR
 from passpilot.training.rewards import symbol_sizes
 from passpilot.training.tuning.decision_file import (
     HEAD,
@@ -168,8 +169,11 @@ def test_decisions_about_functions(tmp_path: Path) -> None:
     plain, decided = (command("cc", *flags, *more, cwd=tmp_path) for more in ((), (f"--decisions={path}",)))
     assert (plain.code, decided.code, decided.err) == (0, 0, "")
     assert body(plain.out.decode(), "first").count("mul nsw") == 1
-    assert body(decided.out.decode(), "first").count("mul nsw") == 4
-    assert body(decided.out.decode(), "second") == body(plain.out.decode(), "second")
+    # LLVM 23 has rotated the loop, so that there is one for the rest.
+    assert body(decided.out.decode(), "first").count("mul nsw") == (4 if MAJOR < 23 else 5)
+    assert body(decided.out.decode(), "second").count("mul nsw") == 1
+    if MAJOR < 23:  # since then the level of a function counts in its own pipeline
+        assert body(decided.out.decode(), "second") == body(plain.out.decode(), "second")
     sizes = dict(re.findall(r"^attributes (#\d+) = \{ (.*) \}$", decided.out.decode(), re.MULTILINE))
     levels = [
         {"minsize", "optsize"} & set(sizes[number].split())

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from passpilot.plugin.module import Module
+from passpilot.plugin.version import MAJOR
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.recipes import Below
@@ -33,7 +34,7 @@ def test_an_object_is_clangs(name: str, source: str, level: str, tmp_path: Path)
     expected = code_of(tmp_path / "stock.o")
     assert len(expected) > 1000
     assert made(as_clang, tmp_path) == expected
-    if level == "Oz":
+    if level == "Oz" and (name == "lua" or MAJOR < 23):  # opt vectorizes straight-line code since 23, too
         assert made(unit, tmp_path) != expected
 
 

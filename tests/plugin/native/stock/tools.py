@@ -9,17 +9,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.toolchain import llvm_plugin
+from passpilot.plugin.version import MAJOR
 from tests.corpus.build import bindir
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+CLANGS: Final = (
+    ["-fpass-plugin={}"] if MAJOR >= 22 else ["-fpass-plugin={}", "-Xclang", "-load", "-Xclang", "{}"]
+)
+"""Before LLVM 22, only what `-load` names is there when clang reads `-mllvm`."""
 LOAD: Final = {
-    "opt": "-load-pass-plugin={}",
-    "llc": "-load={}",
-    "clang": "-fpass-plugin={}",
-    "clang++": "-fpass-plugin={}",
+    "opt": ["-load-pass-plugin={}"],
+    "llc": ["-load={}"],
+    "clang": CLANGS,
+    "clang++": CLANGS,
 }
 
 SECONDS: Final = 300.0
@@ -42,8 +47,8 @@ def tool(
     plugin: Path | None = None,
 ) -> Done:
     """Run a tool that has loaded the plugin first."""
-    load = LOAD[name].format(plugin or llvm_plugin())
-    return run(bindir() / name, load, *arguments, cwd=cwd, env=env)
+    load = [word.format(plugin or llvm_plugin()) for word in LOAD[name]]
+    return run(bindir() / name, *load, *arguments, cwd=cwd, env=env)
 
 
 def run(
