@@ -386,13 +386,13 @@ bool mayStopEarly(const LoopVectorizationLegality &Legality, Loop &L,
 std::optional<int64_t> strideOf(Value *Address, Type *T, Loop &L,
                                 PredicatedScalarEvolution &PSE,
                                 DominatorTree &DT) {
-#if PASSPILOT_LLVM_MAJOR >= 22
   const DenseMap<Value *, const SCEV *> NoStrides;
+#if PASSPILOT_LLVM_MAJOR >= 22
   return getPtrStride(PSE, T, Address, &L, DT, NoStrides, /*Assume=*/false,
                       /*ShouldCheckWrap=*/false);
 #else
   (void)DT;
-  return getPtrStride(PSE, T, Address, &L, {}, /*Assume=*/false,
+  return getPtrStride(PSE, T, Address, &L, NoStrides, /*Assume=*/false,
                       /*ShouldCheckWrap=*/false);
 #endif
 }

@@ -63,11 +63,17 @@ std::array<Section, 3> sections() {
            {"Arguments", 4, ir2vec::ArgWeight}}};
 }
 
+/// Several types have one key, and so one row.
 std::vector<Embedding> stored(const double *Rows, size_t Dimension) {
+  const auto Named = ir2vecEntities();
   std::vector<Embedding> All;
   for (const Section &S : sections())
-    for (unsigned I = 0; I < S.Size; ++I, Rows += Dimension) {
-      All.emplace_back(std::vector<double>(Rows, Rows + Dimension));
+    for (unsigned I = 0; I < S.Size; ++I) {
+      const std::pair<std::string, std::string> Name(
+          S.Name, Entities::getStringKey(static_cast<unsigned>(All.size())));
+      const double *Row =
+          Rows + (find(Named, Name) - Named.begin()) * Dimension;
+      All.emplace_back(std::vector<double>(Row, Row + Dimension));
       All.back() *= S.Weight;
     }
   return All;
@@ -81,11 +87,14 @@ IR2VecKind kindOf(bool) { return IR2VecKind::Symbolic; }
 
 std::vector<std::pair<std::string, std::string>> ir2vecEntities() {
   std::vector<std::pair<std::string, std::string>> All;
+  unsigned Number = 0;
   for (const Section &S : sections())
-    for (unsigned I = 0; I < S.Size; ++I)
-      All.emplace_back(
-          S.Name,
-          Entities::getStringKey(static_cast<unsigned>(All.size())).str());
+    for (unsigned I = 0; I < S.Size; ++I) {
+      std::pair<std::string, std::string> Name(
+          S.Name, Entities::getStringKey(Number++).str());
+      if (!is_contained(All, Name))
+        All.push_back(std::move(Name));
+    }
   return All;
 }
 

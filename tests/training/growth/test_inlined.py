@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from passpilot.plugin.version import MAJOR
 from passpilot.training.growth.inlined import inlined_into, inliners, newly_inlined
 from tests.command import passpilot, refused
 
@@ -49,7 +50,8 @@ def test_what_grew_names_what_was_inlined(here: Path) -> None:
     assert found["first"] == "shrank"
     assert found["second"] == "grew; inlines scale"
     assert found["main.c:scale"] == "gone; inlined into first, second"
-    assert found["main"] == "grew; inlines first, second"
+    if MAJOR >= 22:  # LLVM 21's is as large as without inlining
+        assert found["main"] == "grew; inlines first, second"
     assert "; inlines" not in " ".join(whys(here, "--against=before").values())
 
 
