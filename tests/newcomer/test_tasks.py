@@ -32,9 +32,10 @@ int main(void) { printf("%d\\n", total(2, 3)); return 0; }
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program of two files, one also as unoptimized bitcode, and a function that needs many registers."""
     folder = tmp_path_factory.mktemp("inputs")
-    sums = "\n".join(f"  s{i} = s{i} * p[{i}] + s{(i + 7) % 24};" for i in range(24))
-    names = ", ".join(f"s{i} = p[{i}]" for i in range(24))
-    result = " + ".join(f"s{i} * p[{i}]" for i in range(24))
+    count = 40  # more than the registers of AArch64
+    sums = "\n".join(f"  s{i} = s{i} * p[{i}] + s{(i + 7) % count};" for i in range(count))
+    names = ", ".join(f"s{i} = p[{i}]" for i in range(count))
+    result = " + ".join(f"s{i} * p[{i}]" for i in range(count))
     pressure = (
         "static long last(long x) { return x * 5; }\n"
         f"long pressure(long n, long *p) {{\n  long {names};\n"
