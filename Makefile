@@ -119,8 +119,8 @@ sanitize: setup-test ## tests with the core under AddressSanitizer and UBSan, th
 	tools/sanitize.sh address tests/fuzz
 	tools/sanitize.sh thread $(UNDER_THREAD)
 
-wheel: setup-test ## dist/: wheels that need no LLVM on the system, and the sdist
-	$(PY) tools/wheels.py
+wheel: setup-test ## dist/: wheels that need no LLVM on the system, and the sdist; ARCH=aarch64: for that processor
+	$(PY) tools/wheels.py $(addprefix --arch=,$(ARCH))
 
 clean: ## remove what was built; the corpus stays in the user's cache
 	rm -rf .venv .venv-* build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

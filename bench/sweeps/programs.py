@@ -39,6 +39,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -113,6 +114,8 @@ def tree() -> str:
 
 def git(*arguments: str) -> str:
     """What git says, or nothing where there is none."""
+    if not shutil.which("git"):
+        return ""
     done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, check=False, text=True)
     return done.stdout.strip()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-DEVELOPERS: Final = ("all", "demo", "dev", "docs", "other-llvm", "test", "test-tools")
+DEVELOPERS: Final = ("all", "demo", "dev", "docs", "other-llvm", "test", "test-tools", "wheel-tools")
 """Extras that bring nothing new to users."""
 
 

@@ -99,13 +99,15 @@ def test_a_first_day(suite: str, files: Path, tmp_path: Path) -> None:
     print(done.stdout)
 
 
-def made(suite: str, system: Path, *more: str) -> Path:
-    """Make a system with Python and more packages, and with this machine's way to the package index."""
+def made(suite: str, system: Path, *more: str, architecture: str = "") -> Path:
+    """Make a system with Python and more packages, and with this machine's way to the package index.
+
+    Its processor is this machine's, or one by Debian's name whose programs the kernel can run.
+    """
     packages = ",".join(("python3", "python3-venv", "ca-certificates", *more))
-    subprocess.run(
-        ["mmdebstrap", "-q", SNAPSHOTS, "--variant=minbase", f"--include={packages}", suite, system],
-        check=True,
-    )
+    options = [f"--architectures={architecture}"] if architecture else []
+    options += ["--variant=minbase", f"--include={packages}"]
+    subprocess.run(["mmdebstrap", "-q", SNAPSHOTS, *options, suite, system], check=True)
     for name in ("etc/resolv.conf", "etc/ssl/certs/ca-certificates.crt", "etc/pip.conf"):
         if (file := Path("/", name)).exists():
             shutil.copy(file.resolve(), system / name)
