@@ -35,7 +35,7 @@ from tests.install.test_systems import as_user, made
 
 MACHINE: Final = "aarch64"
 NAME: Final = f"{MAJOR}-{MACHINE}"
-EXTRAS: Final = "aot,mlir,train,unwind,test-tools"
+EXTRAS: Final = "all,test-tools"
 PACKAGES: Final = (
     *(f"clang-{MAJOR}", f"lld-{MAJOR}", f"llvm-{MAJOR}", f"mlir-{MAJOR}-tools"),
     *("libpython3.11", "libc6-dev", "libstdc++-12-dev", "make", "csmith", "libcsmith-dev"),
@@ -57,7 +57,7 @@ uname -m
 echo 'define i32 @f() {{ ret i32 1 }}' >f.ll
 ~/venv/bin/passpilot opt f.ll -O2 -S
 """
-TASKS: Final = "python -m pytest -q -m soak -k 'test_task and not import' tests/newcomer/test_tasks.py"
+TASKS: Final = "python -m pytest -q -n2 -m soak -k 'test_task and not import' tests/newcomer/test_tasks.py"
 
 
 class Host:
