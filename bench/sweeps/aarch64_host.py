@@ -5,7 +5,8 @@
     sudo apt-get install mmdebstrap qemu-user-static binfmt-support
     sudo .venv/bin/python -m bench.sweeps.aarch64_host build/aarch64-host
 
-The kernel hands the system's programs to qemu-user, which needs no wrapper then. pip installs the wheels of
+The kernel hands the system's programs to qemu-user, which needs no wrapper then. There is no /sys: it would
+be this machine's, whose processors onnxruntime takes for its own and crashes. pip installs the wheels of
 dist/ and what they need from the package index, as an ordinary user. Then Debian's LLVM is installed and
 the tasks of tests/newcomer run, all but the one that installs TensorFlow. Sweeps follow
 (bench.sweeps.programs): default advice must change no byte of what the system's opt and llc make, and

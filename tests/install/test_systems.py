@@ -117,10 +117,9 @@ def made(suite: str, system: Path, *more: str, architecture: str = "") -> Path:
 
 
 def as_user(system: Path, script: str, timeout: float = 900) -> subprocess.CompletedProcess[str]:
-    """Run a script in the system as an ordinary user, with /proc, /sys and /dev/shm, in a namespace of mounts."""
+    """Run a script in the system as an ordinary user, with /proc and /dev/shm, in a namespace of mounts."""
     shm = 'mkdir -p "$0/dev/shm" && mount -t tmpfs -o mode=1777 shm "$0/dev/shm"'
-    own = 'mount --bind /proc "$0/proc" && mount --bind /sys "$0/sys"'
-    enter = f'{own} && {shm} && exec chroot --userspec=user "$0" /bin/sh -c "$1"'
+    enter = f'mount --bind /proc "$0/proc" && {shm} && exec chroot --userspec=user "$0" /bin/sh -c "$1"'
     index = {name: value for name, value in os.environ.items() if name in ("PIP_INDEX_URL", "PIP_CERT")}
     return subprocess.run(
         ["unshare", "--mount", "sh", "-c", enter, system, script],
