@@ -39,18 +39,7 @@ from tests.command import PASSPILOT
 from tests.corpus.programs import Program
 
 RECORD: Final = "eviction_bound.json"
-PROGRAMS: Final = (
-    "cjson",
-    "expat",
-    "jansson",
-    "libyaml",
-    "lmdb",
-    "lua",
-    "meshoptimizer",
-    "muparser",
-    "qhull",
-    "yajl",
-)
+PROGRAMS: Final = ("cjson", "expat", "jansson", "libyaml", "lmdb", "lua", "meshoptimizer", "muparser")
 SEARCH: Final = 3600.0
 """Seconds for all orders of one unit."""
 NOISE: Final = (0.05, 0.3, 1.0)
