@@ -34,6 +34,7 @@ LONG: Final = {
     "smaller.md": "an example of each kind of build, with what it prints",
     "stock-plugin.md": "the reference of the plugin's options and limits",
     "training-settings.md": "the reference of all settings",
+    "training-results.md": "what every method of training has brought, or not",
     "tuning.md": "the reference of levers and rewards is in the guide",
     "unwind.md": "explains a format and what may be left out of it",
 }
