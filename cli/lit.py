@@ -21,8 +21,13 @@ __all__ = ["configure"]
 NEEDED: Final = ("FileCheck", "not", "count", "split-file")
 """LLVM's tools for tests, which most RUN lines use."""
 
-STOCK: Final = {"opt": "-load-pass-plugin", "clang": "-fpass-plugin", "llc": "-load"}
-"""The tools that load libpasspilot.so, each with the flag for it."""
+STOCK: Final = {
+    "opt": "-load-pass-plugin={0}",
+    "clang": "-fpass-plugin={0}" + " -Xclang -load -Xclang {0}" * (MAJOR < 22),
+    "llc": "-load={0}",
+}
+"""The tools that load libpasspilot.so, each with the flag for it. Before LLVM 22, clang knows the options of
+what `-load` names alone."""
 
 MODULES: Final = ("grpc", "llvmlite", "onnx")
 """The optional packages that are features of their own."""
@@ -84,7 +89,7 @@ def _add_tools(config: Configuration, found: set[str]) -> None:
     config.substitutions.append(("%plugin", str(plugin)))
     for tool in found & STOCK.keys():
         config.available_features.add(tool)
-        config.substitutions.append((f"%{tool}", f"{tool} {STOCK[tool]}={plugin}"))
+        config.substitutions.append((f"%{tool}", f"{tool} {STOCK[tool].format(plugin)}"))
     if "ld.lld" in found:
         config.available_features.add("lld")
     if "mlir-opt" in found and (mlir := _mlir_plugin()):

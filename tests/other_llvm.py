@@ -76,6 +76,7 @@ ONLY: Final = {
 }
 """Files and tests that are for the default LLVM, and why."""
 BEFORE_22: Final = {
+    "lit_tests/passes/estimate-profile.test": "LLVM outlines by no profile",
     "tests/cli/cc/test_several_compilations.py::test_every_processor_has_its_log_and_the_host_is_silent": (
         "Debian's LLVM 21 has no clang-offload-packager"
     ),

@@ -17,7 +17,7 @@ PAGE: Final = "docs/versions.md"
 HEADS: Final = (
     "LLVM",
     "decision files",
-    "their inlining alone",
+    "decision files of `--search=inline`",
     "decisions that match a call",
     "model, in programs that taught it",
     "model, in others",
@@ -34,7 +34,7 @@ def line(major: str) -> tuple[str, ...]:
     matched, count = (sum(row["matched"][place] for row in rows.values()) for place in (0, 1))
     return (
         major,
-        mean("decisions", rows),
+        mean("tuned", rows),
         mean("inline", rows),
         f"{matched:,} of {count:,}",
         mean("model", taught),

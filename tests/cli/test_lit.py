@@ -12,7 +12,7 @@ from typing import NoReturn
 import pytest
 
 from passpilot.cli import lit as module
-from passpilot.cli.lit import NEEDED, configure
+from passpilot.cli.lit import NEEDED, STOCK, configure
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import llvm_plugin, mlir_plugin
 from tests.corpus.build import bindir
@@ -45,7 +45,7 @@ def test_all_tools() -> None:
     assert dict(made.substitutions) == {
         "%plugin": str(llvm_plugin()),
         "%opt": f"opt -load-pass-plugin={llvm_plugin()}",
-        "%clang": f"clang -fpass-plugin={llvm_plugin()}",
+        "%clang": f"clang {STOCK['clang'].format(llvm_plugin())}",
         "%llc": f"llc -load={llvm_plugin()}",
         "%mlir-opt": f"mlir-opt --load-pass-plugin={mlir_plugin()}",
     }

@@ -4,9 +4,9 @@
     python -m bench.measure.tuning.carried build/carried            with LLVM 22: makes them, and measures
     .venv-23/bin/python -m bench.measure.tuning.carried build/carried   with LLVM 23: measures the same files
 
-The folder gets a decision file for each of PROGRAMS, by `passpilot tune` with --compiles compilations per
-unit, the same file with its decisions about inlining alone, and a model that imitates these decisions in the
-programs of TAUGHT. Each LLVM compiles the sources with its own clang at -Oz, links the programs (R1 of
+The folder gets two decision files for each of PROGRAMS, by `passpilot tune` with --compiles compilations per
+unit and by `passpilot tune --search=inline` with three times as many, and a model that imitates the second
+file in the programs of TAUGHT. Each LLVM compiles the sources with its own clang at -Oz, links the programs (R1 of
 docs/evaluation.md), and runs them: they must print what the corpus says. Writes
 bench/results/versions/MAJOR-carried.json, of which bench.pages.carried makes a table.
 """
@@ -28,10 +28,12 @@ from tests.command import PASSPILOT
 from tests.corpus.export import export
 from tests.other_llvm import DEFAULT
 
-TAUGHT: Final = ("cmark-gfm", "lua")
+TAUGHT: Final = ("lua",)
 PROGRAMS: Final = (*TAUGHT, "libyaml", "lz4")
-WAYS: Final = ("-Oz", "decisions", "inline", "model")
+WAYS: Final = ("-Oz", "tuned", "inline", "model")
 GONE: Final = re.compile(r": (\d+) of \d+ no longer match a call")
+SEARCHES: Final[dict[str, tuple[int, list[str]]]] = {"tuned": (1, []), "inline": (3, ["--search=inline"])}
+"""The folders with decision files, how many compilations they take, and what is searched."""
 SETTINGS: Final = 'policy = "trees"\n[data]\ntrain = ["data/train"]\n'
 
 
@@ -41,13 +43,11 @@ def make(folder: Path, corpus: Path, compiles: int) -> None:
     def run(*words: str | Path) -> None:
         subprocess.run([PASSPILOT, *words], check=True, cwd=folder)
 
-    run("tune", f"--corpus={corpus}", f"--compiles={compiles}", "-o", "tuned")
-    for name in PROGRAMS:
-        lines = (folder / f"tuned/{name}.decisions").read_text().splitlines()
-        kept = (line for line in lines if line.startswith(("passpilot ", "unit ", "level ", "inline ")))
-        (folder / f"tuned/{name}.inline").write_text("\n".join(kept) + "\n")
+    for name, (times, options) in SEARCHES.items():
+        if not (folder / name).exists():
+            run("tune", *options, f"--corpus={corpus}", f"--compiles={compiles * times}", "-o", name)
     programs = [f"--program={name}" for name in TAUGHT]
-    teacher = "--teacher=decisions:tuned/{program}.inline"
+    teacher = "--teacher=decisions:inline/{program}.decisions"
     run("train", "data", f"--corpus={corpus}", *programs, teacher, "-o", "data")
     (folder / "model.toml").write_text(SETTINGS)
     run("train", "imitate", "model.toml", "-o", "model")
@@ -69,8 +69,8 @@ def matched(corpus: Corpus, decisions: Path) -> tuple[int, int]:
 
 def measured(folder: Path, corpus: Path) -> dict[str, dict[str, Any]]:
     """The loaded bytes of each program by how it is built, and the decisions that match a call."""
-    tuned = "decisions:" + str(folder / "tuned" / "{program}")
-    contenders = [f"{tuned}.decisions", f"{tuned}.inline", f"onnx:{folder / 'model/model.onnx'}"]
+    files = [f"decisions:{folder / name}/{{program}}.decisions" for name in SEARCHES]
+    contenders = [*files, f"onnx:{folder / 'model/model.onnx'}"]
     result = passpilot.evaluate(corpus, contenders, baselines=["-Oz"], rounds=0)
     rows = {}
     for program in result.programs:
@@ -82,12 +82,12 @@ def measured(folder: Path, corpus: Path) -> dict[str, dict[str, Any]]:
         ]:
             sys.exit(f"{name}: {wrong[0]}")
         sizes = dict(zip(WAYS, (row["allocated"] for row in found), strict=True))
-        rows[name] = {**sizes, "matched": matched(Corpus.read(corpus), folder / f"tuned/{name}.inline")}
+        rows[name] = {**sizes, "matched": matched(Corpus.read(corpus), folder / f"inline/{name}.decisions")}
     return rows
 
 
 @command
-def main(folder: str = "build/carried", compiles: int = 16) -> None:
+def main(folder: str = "build/carried", compiles: int = 8) -> None:
     here = Path(folder).absolute()
     corpus = here / f"corpus-{MAJOR}"
     if not corpus.exists() and (problems := export(corpus, list(PROGRAMS), "Oz", reference="R1")):
