@@ -6,8 +6,8 @@
 
 The folder gets two decision files for each of PROGRAMS, by `passpilot tune` with --compiles compilations per
 unit and by `passpilot tune --search=inline` with three times as many, and a model that imitates the second
-file in the programs of TAUGHT. Each LLVM compiles the sources with its own clang at -Oz, links the programs (R1 of
-docs/evaluation.md), and runs them: they must print what the corpus says. Writes
+file in the programs of TAUGHT. Each LLVM compiles the sources with its own clang at -Oz, links the programs
+(R1 of docs/evaluation.md), and runs them: they must print what the corpus says. Writes
 bench/results/versions/MAJOR-carried.json, of which bench.pages.carried makes a table.
 """
 
