@@ -6,9 +6,10 @@ the distribution's shared libLLVM, unchanged but for its search path, and the li
 a Linux system need not have. Its file names are the original ones: if a process has libLLVM.so.22.1 already,
 such as stock opt, the plugin uses that one.
 
-`make wheel ARCH=aarch64` builds them for another processor: clang compiles and lld links against the same
-Debian's packages for it, which mmdebstrap unpacks into build/sysroot-aarch64. No program of that processor
-runs. With `LLVM=23` the second distribution is passpilot-llvm23, and the folder is dist-23/.
+`make wheel ARCH=aarch64` builds them for another processor: clang compiles, lld links, and g++ compiles what
+MLIR's Python bindings load, all against the same Debian's packages for it, which mmdebstrap unpacks into
+build/sysroot-aarch64. No program of that processor runs. With `LLVM=23` the second distribution is
+passpilot-llvm23, and the folder is dist-23/.
 """
 
 from __future__ import annotations

@@ -32,8 +32,13 @@ from passpilot.training.tuning.kernels.running import (
 )
 
 CLANG: Final = f"clang-{MAJOR}"
-FLAGS: Final = ("-O3", "-march=native", "-fveclib=libmvec", "-shared", "-fPIC", "-w", "-x", "ir")
-LIBRARIES: Final = ("-lmvec", "-lm")
+VECTORS: Final = os.uname().machine == "x86_64"
+"""Whether libmvec is there: Debian 12's C library has none for AArch64."""
+FLAGS: Final = (
+    *("-O3", "-march=native", "-shared", "-fPIC", "-w", "-x", "ir"),
+    *(["-fveclib=libmvec"] if VECTORS else []),
+)
+LIBRARIES: Final = ("-lmvec", "-lm") if VECTORS else ("-lm",)
 
 
 @dataclass(frozen=True, slots=True)
