@@ -58,7 +58,7 @@ uname -m
 echo 'define i32 @f() {{ ret i32 1 }}' >f.ll
 ~/venv/bin/passpilot opt f.ll -O2 -S
 """
-TASKS: Final = "python -m pytest -q -n2 -m soak tests/newcomer -k 'test_task and not (import or kernel)'"
+TASKS: Final = "python -m pytest -q -n2 -m soak tests/newcomer/test_tasks.py -k 'not (import or kernel)'"
 
 
 class Host:
