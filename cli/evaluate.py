@@ -11,10 +11,10 @@ from contextlib import suppress
 from typing import Final, Literal
 
 from passpilot.cli.cc.best_of import POLICY, VARIANTS, variants_of
-from passpilot.cli.cc.options import Options
+from passpilot.cli.cc.options import FLAGS, OPTIONS, Options
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import InputError, UsageError
-from passpilot.plugin.failures import shown
+from passpilot.plugin.failures import did_you_mean, shown
 from passpilot.plugin.numbers import whole_number
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.policy.bundle import find_bundle
@@ -181,7 +181,11 @@ def _ways(flags: Sequence[str], base: CompileWay) -> list[CompileWay]:
     """The way that options of `passpilot cc` stand for; several for a policy with tries."""
     options = Options("eval", flags, {})
     if options.rest:
-        raise UsageError(f"eval: --contender: expected options of passpilot cc, got {options.rest[0]!r}")
+        hint = did_you_mean(options.rest[0].partition("=")[0], [f"--{name}" for name in (*OPTIONS, *FLAGS)])
+        raise UsageError(
+            f"eval: --contender: expected options of passpilot cc, got {options.rest[0]!r}{hint}"
+        )
+    options.check_points()
     if options.value("llvm") not in ("", str(MAJOR)):
         raise UsageError(f"eval: --contender: expected LLVM {MAJOR}, got --llvm={options.value('llvm')}")
     for point in () if options.value("load") else HOOKED:
@@ -198,6 +202,8 @@ def _best_of(words: Sequence[str], base: CompileWay) -> list[CompileWay]:
     count = words[0].removeprefix("best-of:")
     if len(words) > 1 or not whole_number(count):
         raise UsageError(f"eval: --contender: expected best-of:N, got {' '.join(words)!r}")
+    if int(count) > len(VARIANTS):
+        raise UsageError(f"eval: --contender: expected best-of:N with N up to {len(VARIANTS)}, got {count}")
     return [
         CompileWay(base.level, base.flags, {POLICY: policy} if policy else {}, plugin=bool(policy))
         for policy in VARIANTS[: int(count)]

@@ -114,7 +114,12 @@ def test_best_of_has_the_variants_of_cc() -> None:
         ("  ", "expected a runner, a decision file or a level, got '  '"),
         ("best-of:0", "expected best-of:N, got 'best-of:0'"),
         ("best-of:2 const:0", "expected best-of:N, got 'best-of:2 const:0'"),
+        ("best-of:9", "expected best-of:N with N up to 4, got 9"),
         ("const:0 -g", "expected options of passpilot cc, got '-g'"),
+        (
+            "const:0 --laod=x.py",
+            "expected options of passpilot cc, got '--laod=x.py'; did you mean '--load'?",
+        ),
     ],
 )
 def test_what_is_no_policy(text: str, told: str | None) -> None:
@@ -234,3 +239,8 @@ def test_links_optimize_and_apply_policies(small: Path) -> None:
     assert plain["objects"] is None
     with pytest.raises(UsageError, match=r"--lto: expected policies that compile once, got 'best-of:2'"):
         passpilot.evaluate(small, ["best-of:2"], lto=True)
+
+
+def test_a_point_that_nobody_has() -> None:
+    with pytest.raises(UsageError, match=r"got 'inlin'.*did you mean 'inline'"):
+        competitor("inlin=const:1")
