@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from passpilot.runners.aot.function.program import Function
     from passpilot.runners.aot.graph import Graph
 
+TAKEN: Final = "MODEL.onnx, FILE.py:NAME or FILE.cpp"
+"""What a model may be."""
+
 _EPILOG: Final = """\
 examples:
   passpilot aot model.onnx -o policy.so -mcpu=native
@@ -63,8 +66,7 @@ def main(argv: Sequence[str]) -> int:
     if options.model is None or options.output is None:
         got = f"{options.model} without -o" if options.model else "none"
         raise UsageError(
-            "aot: expected MODEL.onnx, FILE.py:NAME or FILE.cpp, and -o FILE.so, .o or .ll, "
-            f"got {got}; see `passpilot aot --help`"
+            f"aot: expected {TAKEN}, and -o FILE.so, .o or .ll, got {got}; see `passpilot aot --help`"
         )
     _compile(options, options.model, options.output)
     return 0
@@ -105,8 +107,9 @@ def _compile(options: AotOptions, model: str, output: str) -> None:
             graph = _function(options, model) or _graph(options, model)
             module, custom = build.compile_graph(graph, processor, symbol), graph.custom_features
         except ModelError as error:
-            named = str(error).startswith("model ")
-            raise error if named else restated(error, f"model {model}: {error}") from error
+            text = str(error) if str(error).startswith("model ") else f"model {model}: {error}"
+            takes = "" if model.endswith((".onnx", ".py")) else f"; aot takes {TAKEN}"
+            raise restated(error, f"{text}{takes}") from error
     if kind == "ll":
         module.write(output)
         return

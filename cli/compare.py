@@ -76,7 +76,7 @@ def make_parser() -> Parser:
     add = parser.option
     parser.add_argument("modules", nargs="+", metavar="IN", help="a .ll or .bc file")
     parser.shared("passes", "default<Oz> unless given", default="default<Oz>")
-    repeat = "time N compilations, take the median (1)"
+    repeat = "time N compilations, take the median (1); 0: none"
     add("repeat", type=count_of("compilations"), default=1, metavar="N", help=repeat)
     parser.shared("json", "one object")
     parser.shared("csv", "a line per module and contender, and the totals")

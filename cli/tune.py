@@ -301,7 +301,7 @@ def _parsed(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     _check_modules(values["modules"], argv)
     if at == len(argv) and not values["modules"] and not values["corpus"]:
         raise UsageError(
-            "tune: expected modules, --corpus=DIR or -- COMMAND, got none; see `passpilot tune --help`"
+            "tune: expected modules, or --corpus=DIR, or -- and the command of a build, got none"
         )
     if not values["output"]:
         made = (

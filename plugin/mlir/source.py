@@ -51,6 +51,8 @@ class Source:
             raise InputError(
                 f"{self.name}: expected a module of MLIR, got LLVM bitcode; `passpilot opt` reads it"
             )
+        if b"\0" in self.data and not self.data.startswith(BYTECODE):
+            raise InputError(f"{self.name}: expected a module of MLIR, got binary data of another kind")
         with error_list(context, tell) as errors:
             module = parsed_file(self.path, context) if self.whole else parsed(mlir, self.data, context)
         if module is None:

@@ -73,7 +73,7 @@ SLIPS: Final = {
         )
         for command in ("size", "eval", "report", "serve", "log show", "train imitate")
     },
-    "tune": (2, "tune: expected modules, --corpus=DIR or -- COMMAND, got none; see"),
+    "tune": (2, "tune: expected modules, or --corpus=DIR, or -- and the command of a build, got none"),
     "tune in.ll --jobs=0 -o x": (2, "tune: --jobs: expected a number of jobs, 1 or more, got '0'"),
     "features --json --proto": (2, "features: choose --json or --proto"),
     "llc -x foo in.ll": (2, "llc: -x: expected one of ir, got 'foo'"),

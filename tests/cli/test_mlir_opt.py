@@ -50,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (b"\x00\x01", "unexpected character"),
+        (b"\x00\x01", "got binary data of another kind"),
         (b"ML\xefR", "attempting to parse a byte at the end of the bytecode"),
         (b"func.func @\xff() { return }", "identifier expected to start with letter"),
         (b"module {" * 50, "expected operation name in quotes"),

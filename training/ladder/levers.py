@@ -280,7 +280,9 @@ class Allowed:
         for name in names:
             if name not in (ALL, *GROUPS, *levers):
                 hint = did_you_mean(name, (ALL, *GROUPS, *levers))
-                raise UsageError(f"--allow: expected some of {ALL}, {', '.join(GROUPS)}, got {name!r}{hint}")
+                raise UsageError(
+                    f"tune: --allow: expected some of {ALL}, {', '.join(GROUPS)}, got {name!r}{hint}"
+                )
         return cls(frozenset(names))
 
     def __call__(self, lever: Lever) -> bool:

@@ -75,7 +75,9 @@ class RewardText:
         """
         if (name := text.partition(":")[0].strip()) in (RUN, EXECUTED):
             if limits:
-                raise UsageError(f"--at-most: expected no limit beside --reward={RUN}, got {limits[0]!r}")
+                raise UsageError(
+                    f"tune: --at-most: expected no limit beside --reward={RUN}, got {limits[0]!r}"
+                )
             command = run_command("--reward", text.partition(":")[2])
             return cls(text, run=command, executed=name == EXECUTED)
         terms = []
@@ -84,7 +86,7 @@ class RewardText:
             if not found or found[2] not in NAMES:
                 known = f"{', '.join(NAMES)}, {RUN}: COMMAND, or a sum such as 0.8*allocated+0.2*mca"
                 hint = did_you_mean(found[2] if found else part, NAMES)
-                raise UsageError(f"--reward: expected {known}, got {part!r}{hint}")
+                raise UsageError(f"tune: --reward: expected {known}, got {part!r}{hint}")
             terms.append((float(found[1] or 1), found[2]))
         bounds, runs = [], []
         for limit in limits:
@@ -94,7 +96,9 @@ class RewardText:
             found = _LIMIT.fullmatch(limit)
             if not found or found[1] not in NAMES:
                 hint = _name_hint(limit.partition(":")[0])
-                raise UsageError(f"--at-most: expected NAME:RATIO such as mca:1.01, got {limit!r}{hint}")
+                raise UsageError(
+                    f"tune: --at-most: expected NAME:RATIO such as mca:1.01, got {limit!r}{hint}"
+                )
             bounds.append((found[1], float(found[2])))
         return cls(text, terms, bounds, run_limits=runs)
 

@@ -171,7 +171,7 @@ def _checked(
         check_counter()
     inputs = [ProgramRun(run_command("--unseen", command)[1:], os.getcwd()) for command in unseen]
     if inputs and wanted.run is None:
-        raise UsageError(f"--unseen: expected --reward={RUN} beside it, got {reward!r}")
+        raise UsageError(f"tune: --unseen: expected --reward={RUN} beside it, got {reward!r}")
     return wanted, inputs
 
 
@@ -207,14 +207,17 @@ class _TuneRequest:
         known = (*LEVERS, *MORE_LEVERS)
         if not self.is_for_kernel and (unknown := [lever for lever in self.search if lever not in known]):
             hint = did_you_mean(unknown[0], known)
-            raise UsageError(f"--search: expected some of {', '.join(known)}, got {unknown[0]!r}{hint}")
+            raise UsageError(f"tune: --search: expected some of {', '.join(known)}, got {unknown[0]!r}{hint}")
         if self.lto and (self.sources or self.passes):
             got = "--passes" if self.passes else "a module"
-            raise UsageError(f"--lto: expected programs, and the pipeline of their level, got {got}")
+            raise UsageError(f"tune: --lto: expected programs, and the pipeline of their level, got {got}")
         if self.study_file and os.path.realpath(self.study_file) == os.path.realpath(self.output):
-            raise UsageError(f"--study: expected a file of its own, got {self.study_file}, which -o writes")
-        if self.keep and self.sources:
-            raise UsageError("--keep: expected a build or a corpus, got a module")
+            raise UsageError(
+                f"tune: --study: expected a file of its own, got {self.study_file}, which -o writes"
+            )
+        for option, given in {"keep": self.keep, "program": self.program}.items():
+            if given and self.sources:
+                raise UsageError(f"tune: --{option}: expected a build or a corpus, got a module")
 
     @property
     def budget(self) -> Budget:
@@ -322,7 +325,9 @@ class _TuneRequest:
         others = {"passes": self.passes, "update": self.update, "study": self.study_file, "reward": reward}
         for name, value in others.items():
             if value:
-                raise UsageError(f"--{name}: expected modules of LLVM beside it, got the kernel {source}")
+                raise UsageError(
+                    f"tune: --{name}: expected modules of LLVM beside it, got the kernel {source}"
+                )
         levers = KERNEL_LEVERS if self.search == LEVERS else self.search
         return KernelRequest(str(source), self.function, self.threads, levers, self.budget, self.seed)
 

@@ -51,7 +51,7 @@ def single_module(source: str | os.PathLike[str] | Module, pipeline: str, reward
     """
     if reward.run is not None:
         hint = "give --corpus=DIR, or -- and the command of a build"
-        raise UsageError(f"--reward: expected a program for {reward.text!r}, got a module; {hint}")
+        raise UsageError(f"tune: --reward: expected a program for {reward.text!r}, got a module; {hint}")
     module = source if isinstance(source, Module) else Module.read(source)
     units = [Unit(module, pipeline, rewards=reward.parts)]
     name = module.source_file if isinstance(source, Module) else os.fspath(source)
@@ -164,7 +164,7 @@ def with_kept(corpus: Corpus, program: CorpusProgram, symbols: Sequence[str]) ->
         defined.update(each.name for each in values if not each.is_declaration)
     if unknown := [symbol for symbol in symbols if symbol not in defined]:
         known = f"a function or variable of {program.name}"
-        raise UsageError(f"--keep: expected {known}, got {unknown[0]!r}")
+        raise UsageError(f"tune: --keep: expected {known}, got {unknown[0]!r}")
     kept = ["-Wl,--gc-sections" if word == "-Wl,--no-gc-sections" else word for word in program.arguments]
     arguments = kept if program.is_library else program.arguments
     return replace(program, arguments=(*arguments, *(f"-Wl,--undefined={symbol}" for symbol in symbols)))

@@ -90,7 +90,7 @@ class KernelRequest:
     def __post_init__(self) -> None:
         if unknown := [lever for lever in self.levers if lever not in KERNEL_LEVERS]:
             known = ", ".join(KERNEL_LEVERS)
-            raise UsageError(f"--search: expected some of {known} for a kernel, got {unknown[0]!r}")
+            raise UsageError(f"tune: --search: expected some of {known} for a kernel, got {unknown[0]!r}")
 
     def run(
         self,
