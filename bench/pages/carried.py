@@ -17,7 +17,7 @@ PAGE: Final = "docs/versions.md"
 HEADS: Final = (
     "LLVM",
     "decision files",
-    "decision files of `--search=inline`",
+    "those of `--search=inline`",
     "decisions that match a call",
     "model, in programs that taught it",
     "model, in others",
