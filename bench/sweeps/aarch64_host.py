@@ -47,7 +47,7 @@ PROGRAM: Final = "lz4"
 SWEEPS: Final = {
     "identity": (f"--programs={PROGRAM}",),
     "llc": (f"--programs={PROGRAM}", f"--trials=llc O0 {MACHINE},llc O2 {MACHINE}"),
-    "csmith": ("--count=20",),
+    "csmith": ("--count=22",),
 }
 CHECKOUT: Final = ("tests", "bench", "pyproject.toml")
 """What the sweeps and the tasks need beside the wheels."""
