@@ -167,7 +167,8 @@ void HostedModule::parse(std::unique_ptr<MemoryBuffer> Buffer,
       Where += ":" + std::to_string(Err.getLineNo()) + ":" +
                std::to_string(Err.getColumnNo() + 1);
     const bool IsBinary = Buffer->getBuffer().contains('\0');
-    std::string Text = IsBinary ? "binary data of another kind" : Err.getMessage().str();
+    std::string Text =
+        IsBinary ? "binary data of another kind" : Err.getMessage().str();
     const StringRef Kind = sys::path::extension(Name);
     throw InputError(Where + ": expected LLVM IR or bitcode, got: " +
                      (Diagnosed.empty() ? Text : Diagnosed) +
