@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -51,7 +51,9 @@ def made(request: pytest.FixtureRequest, program: Path, pressed: Path) -> Iterat
     name, compiler = request.param
     modules = [str(pressed if name in ("passpilot/Evict-v0", "passpilot/Priority-v0") else program)]
     # At Oz, LLVM 23 leaves nothing to single passes.
-    more = {"pipeline": "default<O2>,advised-pipeline"} if name == "passpilot/Pipeline-v0" else {}
+    more: dict[str, Any] = (
+        {"pipeline": "default<O2>,advised-pipeline"} if name == "passpilot/Pipeline-v0" else {}
+    )
     env = gymnasium.make(name, modules=modules, compiler=compiler, **more)
     yield env
     env.close()
