@@ -79,7 +79,7 @@ class LlcOptions(NamedTuple):
     filetype: str = option(
         choices=("asm", "obj", "null"), default="asm", help="assembly (default), object or nothing"
     )
-    x: str = option(choices=("ir",), default="", help="language of the input: ir")
+    x: str = option(choices=("", "ir"), default="", help="language of the input: ir")
     disable_simplify_libcalls: bool = flag("treat no function as one of the C library")
     discard_value_names: bool = flag("drop the names of values first")
     split_dwarf_file: str = option(default="", metavar="F", help="name of the .dwo file in the DWARF")

@@ -249,8 +249,9 @@ class Parser(argparse.ArgumentParser):
                     raise UsageError(f"{who}: {message}, got one of {others}")
         elif wrong := _CHOICE.fullmatch(message):
             name, value, choices = wrong.groups()
-            known = re.findall(r"'([^']*)'", choices)
-            message = f"{name}expected one of {', '.join(known)}, got {value!r}"
+            known = [each.strip("'") for each in choices.split(", ") if each.strip("'")]
+            several = "one of " * (len(known) > 1)
+            message = f"{name}expected {several}{', '.join(known)}, got {value!r}"
             hint = did_you_mean(value, known)
         raise UsageError(f"{who}: {message}{hint or f'; see `{self.prog} --help`'}")
 

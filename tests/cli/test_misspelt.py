@@ -76,7 +76,7 @@ SLIPS: Final = {
     "tune": (2, "tune: expected modules, or --corpus=DIR, or -- and the command of a build, got none"),
     "tune in.ll --jobs=0 -o x": (2, "tune: --jobs: expected a number of jobs, 1 or more, got '0'"),
     "features --json --proto": (2, "features: choose --json or --proto"),
-    "llc -x foo in.ll": (2, "llc: -x: expected one of ir, got 'foo'"),
+    "llc -x foo in.ll": (2, "llc: -x: expected ir, got 'foo'"),
     "--verison": (2, "got '--verison'; did you mean '--version'?"),
     "cc --unwind=fault -Oz -c in.ll": (2, "exceptions or none, got fault; did you mean 'faults'?"),
     "opt in.ll -O2 --inline=python:pol.py:decid": (

@@ -121,6 +121,7 @@ NOT_RUN: Final = {
     ): "a file of the checkout; tests/examples/test_mlir_examples.py runs it",
     ("tuning.md", "passpilot tune "): "takes minutes; tests/training/tuning/test_build.py runs it on Lua",
     ("versions.md", "PASSPILOT_LLVM"): "installs packages of Debian sid; docs/versions.md has what was run",
+    ("versions.md", "passpilot cc --llvm"): "needs another LLVM; tests/cli/cc/test_other_llvm.py runs it",
     ("install.md", "make build"): "installs packages; every test stands on it",
     (
         "install.md",
