@@ -10,6 +10,7 @@ import pytest
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import llvm_plugin, mlir_plugin
 from passpilot.plugin.version import MAJOR
+from tests.cli.cc.test_other_llvm import built
 from tests.command import PASSPILOT, passpilot, run
 
 
@@ -30,14 +31,6 @@ def test_a_plugin_without_a_tool(
     assert without.err == (
         f"passpilot: warning: plugin-path: no {tools} is on the PATH; sudo apt-get install {package}\n"
     )
-
-
-def built(folder: Path, major: int) -> Path:
-    """An environment with the files by which a plugin is found."""
-    plugin = folder / "lib/python3.11/site-packages/passpilot/plugin"
-    plugin.mkdir(parents=True)
-    (plugin / "version.py").write_text(f'MAJOR = {major}\n__version__ = "0.1.0"\n')
-    return plugin / "libpasspilot.so"
 
 
 @pytest.mark.parametrize("ours", [".venv", f".venv-{MAJOR}"])

@@ -11,12 +11,19 @@ import pytest
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import command
 from passpilot.plugin.version import MAJOR
-from tests.cli.test_plugin_path import built
 from tests.command import passpilot, refused, run
 from tests.newcomer.test_tasks import own_environment
 
 OTHER: Final = next(llvm for llvm in (23, 22) if llvm != MAJOR)
 COMPILE: Final = ("-O2", "-S", "a.c", "-o", "-")
+
+
+def built(folder: Path, major: int) -> Path:
+    """An environment with the files by which a plugin is found."""
+    plugin = folder / "lib/python3.11/site-packages/passpilot/plugin"
+    plugin.mkdir(parents=True)
+    (plugin / "version.py").write_text(f'MAJOR = {major}\n__version__ = "0.1.0"\n')
+    return plugin / "libpasspilot.so"
 
 
 @pytest.fixture(scope="module")
