@@ -142,7 +142,11 @@ def main() -> None:
         names = ("LLVM.so*", "MLIR.so.*", "MLIRPythonCAPI.so", "passpilot*.so*")
         excluded = (f"--exclude=lib{name}" for name in names)
         options = ("--only-plat", "--wheel-dir", str(DIST))
-        python("auditwheel", "repair", *excluded, *options, str(wheel))
+        try:
+            python("auditwheel", "repair", *excluded, *options, str(wheel))
+        except subprocess.CalledProcessError:
+            hint = "it says why above; a system with an older C library builds wheels for more systems"
+            sys.exit(f"tools/wheels.py: expected auditwheel to repair {wheel.name}, got an error; {hint}")
     python("build", "--sdist", "--no-isolation", "--outdir", str(DIST), str(ROOT))
     for file in sorted(DIST.iterdir()):
         print(f"{file.stat().st_size / 1e6:7.1f} MB  {DIST.name}/{file.name}")
