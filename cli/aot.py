@@ -108,7 +108,7 @@ def _compile(options: AotOptions, model: str, output: str) -> None:
             module, custom = build.compile_graph(graph, processor, symbol), graph.custom_features
         except ModelError as error:
             text = str(error) if str(error).startswith("model ") else f"model {model}: {error}"
-            takes = "" if model.endswith((".onnx", ".py")) else f"; aot takes {TAKEN}"
+            takes = "" if model.endswith(".onnx") else f"; aot takes {TAKEN}"
             raise restated(error, f"{text}{takes}") from error
     if kind == "ll":
         module.write(output)

@@ -152,7 +152,8 @@ def _blamed(who: str, output: str, settings: str) -> Iterator[None]:
     except InputError as error:
         if str(error).startswith(settings):
             raise
-        where = f"{who}: -o" if str(error).startswith(output) else settings
+        is_output = str(error).startswith((f"{output}/", f"{output}: "))
+        where = f"{who}: -o" if is_output else settings
         raise restated(error, f"{where}: {error}") from error
     except KeyboardInterrupt:
         if settings:

@@ -53,8 +53,8 @@ class ChosenPolicy:
         }
         pipeline = recipe.pipeline if function == "optimize" else ""
         if others := _core.other_passes(pipeline):
-            hint = did_you_mean(others[0], _core.permitted_passes())
-            hint = hint or "; policies are data: load its code yourself, or leave it out"
+            hint = "; policies are data: load its code yourself, or leave it out"
+            hint += did_you_mean(others[0], _core.permitted_passes())
             got = f"{others[0]!r} in a pipeline of policy.toml"
             raise InputError(f"{record.who()}: expected {_core.EXPECTED_PASS}, got {got}{hint}")
         return cls(spec, record, runners, pipeline, recipe)

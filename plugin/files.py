@@ -156,7 +156,8 @@ class OutputFile:
     def _cannot(self, error: OSError) -> InputError:
         name = "standard output" if self.path == "-" else self.path
         above = os.path.dirname(os.path.abspath(self.path))
-        hint = "" if self.path == "-" or os.path.exists(above) else f"; make its folder by `mkdir -p {above}`"
+        is_missing = error.errno == errno.ENOENT and not os.path.exists(above)
+        hint = f"; make its folder by `mkdir -p {above}`" if is_missing else ""
         return InputError(f"{name}: expected a file to write, got: {error.strerror}{hint}")
 
     def __enter__(self) -> OutputFile:

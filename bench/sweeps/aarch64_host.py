@@ -31,7 +31,7 @@ from bench.sweeps.programs import tree
 from bench.sweeps.versions import TALLY
 from passpilot.plugin.version import MAJOR
 from tests.corpus.fetch import fetch
-from tests.corpus.programs import all_programs
+from tests.corpus.programs import all_programs, cache_home
 from tests.install.test_systems import as_user, made
 
 MACHINE: Final = "aarch64"
@@ -104,7 +104,8 @@ def copy(host: Host) -> None:
     wheels = [*(ROOT / "dist").glob(f"*_{MACHINE}.whl")]
     if len(wheels) != 2:
         sys.exit(f"dist: expected two wheels for {MACHINE}, got {len(wheels)}; make wheel ARCH={MACHINE}")
-    archives = host.home / ".cache/passpilot-corpus/work/dl"
+    archive = fetch(all_programs()[PROGRAM].origin)
+    archives = (host.home / ".cache" / cache_home().name / archive.relative_to(cache_home())).parent
     for folder in (host.home / "dist", host.home / "checkout", archives):
         folder.mkdir(parents=True, exist_ok=True)
     for wheel in wheels:
@@ -112,7 +113,7 @@ def copy(host: Host) -> None:
     for name in CHECKOUT:
         source, target = ROOT / name, host.home / "checkout" / name
         shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
-    shutil.copy(fetch(all_programs()[PROGRAM].origin), archives)
+    shutil.copy(archive, archives)
     subprocess.run(["chroot", str(host.root), "chown", "-R", "user:", "/home/user"], check=True)
 
 

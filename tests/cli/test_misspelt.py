@@ -85,6 +85,7 @@ SLIPS: Final = {
     ),
     "train imitate source.o -o x": (1, "source.o: expected TOML, got binary data"),
     "opt source.o": (1, "source.o:1:1: expected LLVM IR or bitcode, got: binary data of another kind"),
+    "opt in.ll -o source.c/none/out.bc": (1, "got: Not a directory\n"),
     "opt in.ll -o none/out.bc": (1, "got: No such file or directory; make its folder by `mkdir -p"),
     "opt in.ll -O7": (2, "opt: expected -O0, -O1, -O2, -O3, -Os, -Oz, got '-O7'"),
     "llc in.ll -O7": (2, "llc: expected -O0, -O1, -O2, -O3, got '-O7'"),

@@ -151,9 +151,11 @@ def run_command(option: str, command: str) -> tuple[str, ...]:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise UsageError(f"{option}: expected a command, got {command!r}: {error}") from error
+        raise UsageError(f"tune: {option}: expected a command, got {command!r}: {error}") from error
     if words and words[0] != PROGRAM:
-        raise UsageError(f"{option}: expected {PROGRAM} and the program's arguments, got {command.strip()!r}")
+        raise UsageError(
+            f"tune: {option}: expected {PROGRAM} and the program's arguments, got {command.strip()!r}"
+        )
     return tuple(words)
 
 

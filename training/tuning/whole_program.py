@@ -43,7 +43,7 @@ def merged_program(corpus: Corpus, program: CorpusProgram, reward: RewardText, j
         why = "what of it can be inlined is known where a program is linked"
         raise UsageError(f"tune: --lto: expected a linked program, got {program.name}, a library; {why}")
     if program.compiler == LD or (program.linker and not is_lld(program.linker)):
-        expected = f"--lto: expected clang -fuse-ld=lld to link {program.name}"
+        expected = f"tune: --lto: expected clang -fuse-ld=lld to link {program.name}"
         raise UsageError(f"{expected}, got {program.linker}, which the build calls")
     units = [corpus.units[name] for name in program.modules]
     levels = {unit.level for unit in units}

@@ -264,12 +264,11 @@ Error checkPermitted(StringRef Pipeline) {
   const auto Others = otherPasses(Pipeline);
   if (Others.empty())
     return Error::success();
-  const std::string Near = nearestPass(Others[0]);
   return createStringError(Twine("expected ") + ExpectedPass + ", got '" +
-                           Others[0] + "' in a pipeline of policy.toml" +
-                           (Near.empty() ? "; policies are data: load its code "
-                                           "yourself, or leave it out"
-                                         : Near));
+                           Others[0] +
+                           "' in a pipeline of policy.toml; policies are data: "
+                           "load its code yourself, or leave it out" +
+                           nearestPass(Others[0]));
 }
 
 void registerPipelineBehind(UserPasses &Passes, PassBuilder &PB,

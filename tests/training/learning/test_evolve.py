@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from passpilot import Module, optimize
+from passpilot.cli.train import _blamed
 from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.spec import RunnerLike
@@ -138,6 +139,11 @@ def test_a_folder_that_cannot_be_made_is_the_outputs_fault(program: Path, tmp_pa
     (tmp_path / "evolve.toml").write_text('modules = ["a.bc"]\niterations = 1\n')
     wrong = "train evolve: -o: expected a folder to write, got a.bc, a file"
     assert wrong in refused("train", "evolve", "evolve.toml", "-o", "a.bc", cwd=tmp_path)
+    with (
+        pytest.raises(InputError, match=r"^evolve.toml: a.bc: no module$"),
+        _blamed("train evolve", "a", "evolve.toml"),
+    ):
+        raise InputError("a.bc: no module")
     wrong = "error: train evolve: -o: /proc/x/"
     assert wrong in refused("train", "evolve", "evolve.toml", "-o", "/proc/x", cwd=tmp_path)
 

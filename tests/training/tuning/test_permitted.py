@@ -217,7 +217,10 @@ def test_a_pass_of_the_users_runs_if_it_is_loaded(tmp_path: Path) -> None:
         assert "users-own" in done.err
     policy = tmp_path / "mine/policy.toml"
     policy.write_text(policy.read_text().replace("users-own", "gvnn"))
-    told = "got 'gvnn' in a pipeline of policy.toml; did you mean 'gvn'?"
+    told = (
+        "got 'gvnn' in a pipeline of policy.toml; policies are data: load its code yourself, "
+        "or leave it out; did you mean 'gvn'?"
+    )
     assert told in refused(*arguments, cwd=tmp_path)
     stock = (OPT, plugin[0], "-passpilot-policy=mine", "-passes=default<Oz>", "calls.ll", "-o", "out")
     assert told in run(*stock, cwd=tmp_path).err

@@ -15,6 +15,7 @@ from passpilot.passes.mlir.schedule.plan import KernelPlan, write_plan
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.isolated import run_isolated
+from passpilot.plugin.process_end import finishing
 from passpilot.training.machines.local import Machines
 from passpilot.training.studies.compile_cache import CompileCache
 from passpilot.training.tuning.engine import Engine
@@ -22,7 +23,7 @@ from passpilot.training.tuning.kernels.kernel import SUFFIXES, Kernel
 from passpilot.training.tuning.kernels.search import KernelSearch, run_time
 from passpilot.training.tuning.kernels.unit import KernelUnit
 from passpilot.training.tuning.result import TuneResult
-from passpilot.training.tuning.study import Budget
+from passpilot.training.tuning.study import FOUND, Budget
 
 if TYPE_CHECKING:
     from passpilot.training.tuning.study import TrialCallback
@@ -110,9 +111,11 @@ class KernelRequest:
             engine = Engine(units, machines, DEADLINE, cache)
             study = KernelSearch(units, engine, run_time, self.budget, tuple(callbacks), kernel.name)
             study.seed, study.levers = self.seed, self.levers
-            result = kernel_result(study.run())
-            if output:
-                result.save(output)
+            study.run()
+            with finishing(FOUND):
+                result = kernel_result(study)
+                if output:
+                    result.save(output)
         done(result)
         return result
 
