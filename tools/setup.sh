@@ -81,7 +81,10 @@ if [ "$group" = test ] && [ -z "$beside" ]; then
   need "libclang-rt-$llvm-dev" test -f "/usr/lib/llvm-$llvm/lib/clang/$llvm/lib/linux/libclang_rt.profile-$(uname -m).a" # profiles, sanitizers
 fi
 
-known() { apt-cache show --no-all-versions "$@" >/dev/null 2>&1; }
+known() { # one of many names is enough for apt-cache itself
+  local package
+  for package; do apt-cache show --no-all-versions "$package" >/dev/null 2>&1 || return; done
+}
 
 install_missing() {
   local apt=(apt-get -qq -o Dpkg::Use-Pty=0) install=(install -y --no-install-recommends "${missing[@]}")
