@@ -101,8 +101,8 @@ install_missing() {
   say "installing from Debian: ${missing[*]}"
   if ! known "${missing[@]}"; then
     "${apt[@]}" update
-    known "${missing[@]}" || [ -z "$beside" ] || die "LLVM $llvm is not among this system's packages; Debian sid has 21 and 23"
-    known "${missing[@]}" || die "LLVM $llvm is not among this system's packages; Debian 12 has it in its security" \
+    known "llvm-$llvm" || [ -z "$beside" ] || die "LLVM $llvm is not among this system's packages; Debian sid has 21 and 23"
+    known "llvm-$llvm" || die "LLVM $llvm is not among this system's packages; Debian 12 has it in its security" \
       "suite: echo 'deb http://deb.debian.org/debian-security bookworm-security main' >>/etc/apt/sources.list"
   fi
   # Outdated package lists may name a file that no longer exists: refresh them and try once more.
