@@ -33,7 +33,7 @@ SMALL: Final = ("libsvm", "libyaml", "lz4")
 SWEEPS: Final = {
     "identity": (f"--programs={','.join(PROGRAMS)}", f"--trials={','.join(LEVELS[-3:])}"),
     "llc": (f"--programs={','.join(SMALL)}",),
-    "csmith": ("--count=100",),
+    "csmith": ("--count=114",),
 }
 FOLDERS: Final = ("tests/plugin/test_levels.py", "tests/features", "tests/passes/inline")
 """The tests of decision points and their features, and of the inliner's identity with stock opt."""
