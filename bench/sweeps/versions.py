@@ -35,8 +35,6 @@ SWEEPS: Final = {
     "llc": (f"--programs={','.join(SMALL)}",),
     "csmith": ("--count=114",),
 }
-FOLDERS: Final = ("tests/plugin/test_levels.py", "tests/features", "tests/passes/inline")
-"""The tests of decision points and their features, and of the inliner's identity with stock opt."""
 TALLY: Final = re.compile(r"(\d+) (passed|failed|skipped|errors?)\b")
 LIT: Final = re.compile(r"^ *(Passed|Failed|Unsupported|Timed Out) *: *(\d+)", re.MULTILINE)
 
@@ -55,18 +53,21 @@ def sweep(name: str, options: tuple[str, ...], jobs: int) -> bool:
     )
 
 
-def tests(jobs: int) -> dict[str, int]:
-    command = [sys.executable, "-m", "pytest", "-q", "-rs", f"-n{jobs}", *FOLDERS]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True).stdout
-    (ROOT / "build" / f"pytest-{MAJOR}.out").write_text(said)
-    return {kind: int(count) for count, kind in TALLY.findall(said.splitlines()[-1])}
+def tests(jobs: int) -> dict[str, dict[str, int]]:
+    """Run the tests and lit's with this LLVM, and count what their closing lines say."""
+    command = ["make", "--keep-going", f"LLVM={MAJOR}", f"JOBS={jobs}", "pytest", "lit"]
+    subprocess.run(command, cwd=ROOT, check=False)
+    return tallies()
 
 
-def lit_tests(jobs: int) -> dict[str, int]:
-    command = [str(Path(sys.executable).with_name("lit")), "-s", "--timeout=120", f"-j{jobs}", "lit_tests"]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True).stdout
-    (ROOT / "build" / f"lit-{MAJOR}.out").write_text(said)
-    return {kind.lower(): int(count) for kind, count in LIT.findall(said)}
+def tallies() -> dict[str, dict[str, int]]:
+    """What the last run of `make pytest lit` counted."""
+    last = (ROOT / "build/pytest.out").read_text().splitlines()[-1]
+    lit = LIT.findall((ROOT / "build/lit.out").read_text())
+    return {
+        "pytest": {kind: int(count) for count, kind in TALLY.findall(last)},
+        "lit": {kind.lower(): int(count) for kind, count in lit},
+    }
 
 
 def system() -> str:
@@ -88,7 +89,7 @@ def main() -> int:
     if arguments.only in (None, "tests"):
         version = subprocess.check_output([bindir() / "llvm-config", "--version"], text=True).strip()
         python = ".".join(map(str, sys.version_info[:2]))
-        counts = {"pytest": tests(arguments.jobs), "lit": lit_tests(arguments.jobs)}
+        counts = tests(arguments.jobs)
         write(
             f"versions/{MAJOR}-tests.json", {"llvm": version, "system": system(), "python": python, **counts}
         )
