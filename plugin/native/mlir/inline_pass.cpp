@@ -27,11 +27,13 @@ bool InlinePass::canRun() {
   struct Open : Pass { // opens a protected member of Pass
     using Pass::canScheduleOn;
   };
-  bool (Pass::*const Takes)(Operation *) const = &Open::canScheduleOn;
+  bool (Pass::*const Takes)(RegisteredOperationName) const =
+      &Open::canScheduleOn;
   for (CallGraphNode *Node : getAnalysis<CallGraph>()) {
     Operation *Function = Node->getCallableRegion()->getParentOp();
+    std::optional<RegisteredOperationName> Name = Function->getRegisteredInfo();
     for (Pass &P : Simplify->getPasses())
-      if (!(P.*Takes)(Function)) { // MLIR would crash
+      if (!Name || !(P.*Takes)(*Name)) { // MLIR would crash
         emitError(Function->getLoc())
             << "advised-inline: expected passes that run on "
             << Function->getName() << " as default-pipeline, got "
