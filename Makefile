@@ -123,5 +123,5 @@ wheel: setup-test ## dist/: wheels that need no LLVM on the system, and the sdis
 	$(PY) tools/wheels.py $(addprefix --arch=,$(ARCH))
 
 clean: ## remove what was built; the corpus stays in the user's cache
-	rm -rf .venv .venv-* build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-* build dist dist-* site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -101,7 +101,8 @@ install_missing() {
   say "installing from Debian: ${missing[*]}"
   if ! known "${missing[@]}"; then
     "${apt[@]}" update
-    known "llvm-$llvm" || [ -z "$beside" ] || die "LLVM $llvm is not among this system's packages; Debian sid has 21 and 23"
+    known "llvm-$llvm" || [ -z "$beside" ] || die "LLVM $llvm is not among this system's packages; Debian sid has 21" \
+      "and 23, trixie-backports has 21"
     known "llvm-$llvm" || die "LLVM $llvm is not among this system's packages; Debian 12 has it in its security" \
       "suite: echo 'deb http://deb.debian.org/debian-security bookworm-security main' >>/etc/apt/sources.list"
   fi

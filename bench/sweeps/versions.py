@@ -53,20 +53,19 @@ def sweep(name: str, options: tuple[str, ...], jobs: int) -> bool:
     )
 
 
-def tests(jobs: int) -> dict[str, dict[str, int]]:
-    """Run the tests and lit's with this LLVM, and count what their closing lines say."""
+def tests(jobs: int) -> tuple[bool, dict[str, dict[str, int]]]:
+    """Run the tests and lit's with this LLVM: whether all is well, and what their closing lines count."""
+    outputs = [ROOT / "build" / name for name in ("pytest.out", "lit.out")]
+    for output in outputs:
+        output.unlink(missing_ok=True)  # of an earlier run, or of another LLVM
     command = ["make", "--keep-going", f"LLVM={MAJOR}", f"JOBS={jobs}", "pytest", "lit"]
-    subprocess.run(command, cwd=ROOT, check=False)
-    return tallies()
-
-
-def tallies() -> dict[str, dict[str, int]]:
-    """What the last run of `make pytest lit` counted."""
-    last = (ROOT / "build/pytest.out").read_text().splitlines()[-1]
-    lit = LIT.findall((ROOT / "build/lit.out").read_text())
-    return {
-        "pytest": {kind: int(count) for count, kind in TALLY.findall(last)},
-        "lit": {kind.lower(): int(count) for kind, count in lit},
+    status = subprocess.run(command, cwd=ROOT, check=False).returncode
+    pytest_said, lit_said = (output.read_text() if output.exists() else "" for output in outputs)
+    if not pytest_said or not lit_said:
+        sys.exit(f"bench.sweeps.versions: expected {' '.join(command)} to run the tests; see its error above")
+    return status == 0, {
+        "pytest": {kind: int(count) for count, kind in TALLY.findall(pytest_said.splitlines()[-1])},
+        "lit": {kind.lower(): int(count) for kind, count in LIT.findall(lit_said)},
     }
 
 
@@ -89,11 +88,11 @@ def main() -> int:
     if arguments.only in (None, "tests"):
         version = subprocess.check_output([bindir() / "llvm-config", "--version"], text=True).strip()
         python = ".".join(map(str, sys.version_info[:2]))
-        counts = tests(arguments.jobs)
+        green, counts = tests(arguments.jobs)
         write(
             f"versions/{MAJOR}-tests.json", {"llvm": version, "system": system(), "python": python, **counts}
         )
-        right.append(not any(row.get("failed") or row.get("errors") for row in counts.values()))
+        right.append(green)
     return 0 if all(right) else 1
 
 
