@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -23,6 +24,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from auditwheel.architecture import Architecture
+from auditwheel.libc import Libc
+from auditwheel.policy import WheelPolicies
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 DEFAULT: Final = re.search(r"LLVM_MAJOR (\d+)", (ROOT / "plugin/CMakeLists.txt").read_text())[1]  # type: ignore[index]
@@ -139,17 +144,38 @@ def main() -> None:
     build_wheel(llvm_project(version, target), raw)
     require(raw, f"passpilot-llvm{MAJOR}=={'.'.join(version.split('.')[:2])}.*", target)
     for wheel in raw.glob("*.whl"):
-        names = ("LLVM.so*", "MLIR.so.*", "MLIRPythonCAPI.so", "passpilot*.so*")
-        excluded = (f"--exclude=lib{name}" for name in names)
-        options = ("--only-plat", "--wheel-dir", str(DIST))
-        try:
-            python("auditwheel", "repair", *excluded, *options, str(wheel))
-        except subprocess.CalledProcessError:
-            hint = "it says why above; a system with an older C library builds wheels for more systems"
-            sys.exit(f"tools/wheels.py: expected auditwheel to repair {wheel.name}, got an error; {hint}")
+        repair(wheel, target.machine)
     python("build", "--sdist", "--no-isolation", "--outdir", str(DIST), str(ROOT))
     for file in sorted(DIST.iterdir()):
         print(f"{file.stat().st_size / 1e6:7.1f} MB  {DIST.name}/{file.name}")
+
+
+def repair(wheel: Path, machine: str) -> None:
+    """Tag a wheel with the oldest C library that it works with, and put it into the folder of distributions.
+
+    auditwheel finds that library. Of one that is newer than all it knows, the tag is this system's own: what
+    the wheel needs beyond the system is in it already.
+    """
+    names = ("LLVM.so*", "MLIR.so.*", "MLIRPythonCAPI.so", "passpilot*.so*")
+    excluded = (f"--exclude=lib{name}" for name in names)
+    try:
+        python("auditwheel", "repair", *excluded, "--only-plat", "--wheel-dir", str(DIST), str(wheel))
+    except subprocess.CalledProcessError:
+        library = tuple(map(int, platform.libc_ver()[1].split(".")))
+        if library <= newest_library():
+            hint = "it says why above; a system with an older C library builds wheels for more systems"
+            sys.exit(f"tools/wheels.py: expected auditwheel to repair {wheel.name}, got an error; {hint}")
+        tag = f"manylinux_{'_'.join(map(str, library))}_{machine}"
+        print(f"tools/wheels.py: {tag} is newer than all that auditwheel knows", file=sys.stderr)
+        python("wheel", "tags", "--remove", f"--platform-tag={tag}", str(wheel))
+        [tagged] = wheel.parent.glob(f"{wheel.name.partition('-')[0]}-*.whl")
+        shutil.move(tagged, DIST / tagged.name)
+
+
+def newest_library() -> tuple[int, ...]:
+    """The newest C library that auditwheel knows."""
+    policies = WheelPolicies(libc=Libc.GLIBC, arch=Architecture(HERE))
+    return max(tuple(map(int, re.findall(r"_(\d+)(?=_)", policy.name))) for policy in policies)
 
 
 def unpack(machine: str, root: Path) -> None:
