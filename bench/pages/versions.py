@@ -30,17 +30,17 @@ def counts(row: dict[str, int]) -> str:
 
 
 def line(name: str) -> tuple[str, ...]:
-    sweeps, tests = read(f"versions/{name}.json")["rows"], read(f"versions/{name}-tests.json")
+    sweeps, tests = read(f"versions/{name}.json", {"rows": {}})["rows"], read(f"versions/{name}-tests.json")
     kinds: dict[str, list[dict[str, Any]]] = {"opt": [], "llc": [], "random": []}
     for name, row in sweeps.items():
         kind = "random" if name.endswith("csmith") else "llc" if name.startswith("llc") else "opt"
         kinds[kind].append(row)
-    tasks = f"{counts(tests['tasks'])} of a newcomer's tasks" if "tasks" in tests else ""
+    tasks = f"{counts(tests['tasks'])} of a newcomer's tasks; " if "tasks" in tests else ""
     return (
         tests["llvm"],
         f"{tests['system']}, {tests['python']}",
         *map(cases, kinds.values()),
-        tasks or counts(tests.get("pytest", {})),
+        tasks + counts(tests.get("pytest", {})),
         counts(tests.get("lit", {})),
     )
 

@@ -5,18 +5,18 @@
     .venv-23/bin/python -m bench.sweeps.versions --jobs=1   after `PASSPILOT_LLVM=23 tools/setup.sh test`
 
 Default advice must give stock opt's bitcode and stock llc's code, and programs with random advice must print
-what they should; bench.sweeps.programs says how. Writes bench/results/versions/MAJOR.json (the sweeps; the
-next call adds to them) and bench/results/versions/MAJOR-tests.json, of which bench.pages.versions makes a
-table. Exit code 1 if a case is wrong or a test fails.
+what they should; bench.sweeps.programs says how. Writes the sweeps, to which the next call adds, and the
+tests' counts to bench/results/versions, such as 21-trixie.json and 21-trixie-tests.json, of which
+bench.pages.versions makes a table. Exit code 1 if a case is wrong or a test fails.
 """
 
 from __future__ import annotations
 
 import argparse
+import platform
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Final
 
 from bench.lib import RESULTS, ROOT, write
@@ -39,18 +39,17 @@ TALLY: Final = re.compile(r"(\d+) (passed|failed|skipped|errors?)\b")
 LIT: Final = re.compile(r"^ *(Passed|Failed|Unsupported|Timed Out) *: *(\d+)", re.MULTILINE)
 
 
-def record(name: str) -> Path:
-    """Where the results of this LLVM are."""
-    return RESULTS / "versions" / f"{MAJOR}{name}.json"
+def record() -> str:
+    """The name of the results of this LLVM in this system."""
+    return f"versions/{MAJOR}-{platform.freedesktop_os_release()['VERSION_CODENAME']}"
 
 
 def sweep(name: str, options: tuple[str, ...], jobs: int) -> bool:
     """Run one sweep into the results; whether nothing is wrong."""
     file = ROOT / "build" / f"versions-{MAJOR}.jsonl"
-    command = [sys.executable, "-m", "bench.sweeps.programs", name, f"--file={file}", f"--jobs={jobs}"]
-    return (
-        subprocess.run([*command, f"--results={record('')}", *options], cwd=ROOT, check=False).returncode == 0
-    )
+    files = (f"--file={file}", f"--results={RESULTS / record()}.json")
+    command = [sys.executable, "-m", "bench.sweeps.programs", name, *files, f"--jobs={jobs}", *options]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode == 0
 
 
 def tests(jobs: int) -> tuple[bool, dict[str, dict[str, int]]]:
@@ -69,18 +68,12 @@ def tests(jobs: int) -> tuple[bool, dict[str, dict[str, int]]]:
     }
 
 
-def system() -> str:
-    """The name of the distribution."""
-    text = Path("/etc/os-release").read_text()
-    return text.partition('PRETTY_NAME="')[2].partition('"')[0]
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="Programs, tests and lit's with this LLVM.")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", choices=[*SWEEPS, "tests"], help="one part")
     arguments = parser.parse_args()
-    record("").parent.mkdir(exist_ok=True)
+    (RESULTS / "versions").mkdir(exist_ok=True)
     wanted = {name: options for name, options in SWEEPS.items() if arguments.only in (None, name)}
     if {"identity", "llc"} & wanted.keys():
         built(PROGRAMS)
@@ -89,9 +82,8 @@ def main() -> int:
         version = subprocess.check_output([bindir() / "llvm-config", "--version"], text=True).strip()
         python = ".".join(map(str, sys.version_info[:2]))
         green, counts = tests(arguments.jobs)
-        write(
-            f"versions/{MAJOR}-tests.json", {"llvm": version, "system": system(), "python": python, **counts}
-        )
+        system = platform.freedesktop_os_release()["PRETTY_NAME"]
+        write(f"{record()}-tests.json", {"llvm": version, "system": system, "python": python, **counts})
         right.append(green)
     return 0 if all(right) else 1
 
