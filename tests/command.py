@@ -17,7 +17,7 @@ from typing import Final
 from passpilot.plugin.version import MAJOR
 
 PASSPILOT: Final = Path(sys.executable).with_name("passpilot")
-GENEROUS: Final = 300.0
+GENEROUS: Final = 60.0
 """Seconds that no command here comes near unless something is broken."""
 
 ERROR: Final = re.compile(r"passpilot: error: .+\n")

@@ -61,14 +61,7 @@ if [ "$python" = /usr/bin/python3 ]; then
   need python3-venv "$python" -c 'import ensurepip, venv'
   need python3-dev "$python" -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")'
 fi
-need "lld-$llvm" command -v "ld.lld-$llvm" # tune, eval and link-time optimization
-need "mlir-$llvm-tools" command -v "mlir-opt-$llvm" # passes in MLIR
-if [ "$group" = test ] && [ -z "$beside" ]; then
-  need "libomp-$llvm-dev" test -f "/usr/lib/llvm-$llvm/lib/libomp.so"
-  need llvm-14 command -v opt-14 # a test: the plugin refuses another LLVM's tools
-  need clang-14 command -v clang-14
-  gcc=$(g++ -dumpversion 2>/dev/null | cut -d. -f1) || true
-  need "gcc-${gcc:-12}-plugin-dev" test -f "/usr/lib/gcc/$(uname -m)-linux-gnu/${gcc:-12}/plugin/include/gcc-plugin.h"
+if [ "$group" = test ]; then
   need pkg-config command -v pkg-config
   need valgrind command -v valgrind
   need strace command -v strace
@@ -77,8 +70,15 @@ if [ "$group" = test ] && [ -z "$beside" ]; then
   need csmith command -v csmith
   need libcsmith-dev test -f /usr/include/csmith/csmith.h
   need libisl-dev test -f /usr/include/isl/schedule.h # an example
-  need wasi-libc test -f /usr/lib/wasm32-wasi/libc.a
   need "libclang-rt-$llvm-dev" test -f "/usr/lib/llvm-$llvm/lib/clang/$llvm/lib/linux/libclang_rt.profile-$(uname -m).a" # profiles, sanitizers
+fi
+if [ "$group" = test ] && [ -z "$beside" ]; then # of tests that run with the default's LLVM only
+  need "libomp-$llvm-dev" test -f "/usr/lib/llvm-$llvm/lib/libomp.so"
+  need llvm-14 command -v opt-14 # the plugin refuses another LLVM's tools
+  need clang-14 command -v clang-14
+  gcc=$(g++ -dumpversion 2>/dev/null | cut -d. -f1) || true
+  need "gcc-${gcc:-12}-plugin-dev" test -f "/usr/lib/gcc/$(uname -m)-linux-gnu/${gcc:-12}/plugin/include/gcc-plugin.h"
+  need wasi-libc test -f /usr/lib/wasm32-wasi/libc.a
 fi
 
 known() { # one of many names is enough for apt-cache itself

@@ -42,7 +42,7 @@ def run(*command: str | Path, cwd: Path, **variables: str) -> subprocess.Complet
         cwd=cwd,
         env=environment(**variables),
         capture_output=True,
-        timeout=GENEROUS,
+        timeout=GENEROUS * 4,
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()[-2000:]

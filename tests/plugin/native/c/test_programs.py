@@ -96,7 +96,7 @@ def run(*command: str | Path, cwd: Path, good: bool = True) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=GENEROUS,
+        timeout=GENEROUS * 5,  # C++ compiles LLVM's headers
     )
     assert (done.returncode == 0) is good, done.stdout
     return done.stdout
