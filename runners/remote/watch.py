@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -41,6 +42,8 @@ class Watch:
 
     def stop(self) -> None:
         """Stop watching; `wake` is not called any more."""
+        if sys.is_finalizing():  # daemon threads stand still where they are; Python 3.13 would wait for them
+            return
         with self.lock:
             self._stopped.set()
         if threading.current_thread() is not self._thread:
