@@ -5,7 +5,9 @@
     sudo apt-get install mmdebstrap qemu-user-static binfmt-support
     sudo .venv/bin/python -m bench.sweeps.aarch64_host build/aarch64-host
 
-The kernel hands the system's programs to qemu-user, which needs no wrapper then. There is no /sys: it would
+The kernel hands the system's programs to qemu-user, which needs no wrapper then. Where no systemd registers
+that (a container), root does: `mount -t binfmt_misc none /proc/sys/fs/binfmt_misc` and
+`cat /usr/lib/binfmt.d/qemu-aarch64.conf >/proc/sys/fs/binfmt_misc/register`. There is no /sys: it would
 be this machine's, whose processors onnxruntime takes for its own and crashes. pip installs the wheels of
 dist/ and what they need from the package index, as an ordinary user. Then Debian's LLVM is installed and
 the tasks of tests/newcomer run, but for two: one installs TensorFlow, and one measures speed. Tests of what
