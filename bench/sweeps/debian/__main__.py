@@ -37,7 +37,7 @@ from passpilot.plugin.files import make_folder, write_file
 from passpilot.training.corpus.debian.package import DebianPackage
 from passpilot.training.corpus.debian.system import DebianSystem
 
-OPEN: Final = ("train", "validation", "reserve", "test")
+OPEN: Final = ("train", "validation", "reserve", "earlier", "test")
 SEALED: Final = "sealed"
 ROWS: Final = RESULTS / "debian.jsonl"
 OPENED: Final = "sealed.json"
