@@ -22,6 +22,7 @@ from bench.sweeps.debian.witness import Witnessed, line, summed, witness
 from passpilot.training.corpus.debian.package import DebianPackage
 from passpilot.training.corpus.debian.system import DebianSystem
 from passpilot.training.file_sizes import FileSizes
+from tests.corpus.programs import all_programs
 
 ROOT = Path(__file__).parents[2]
 
@@ -165,8 +166,9 @@ def test_the_lists_are_what_the_rule_says() -> None:
     reserve = list(listed("reserve"))
     assert len(reserve) == choose.RESERVE
     assert not {row.package for row in reserve} & {row.package for row in rows}
-    families = {choose.Candidate(row.package, "", "", 0, 0).family for row in rows}
+    families = {choose.family_of(row.package) for row in rows}
     assert len(families) == len(rows), "no family is in two parts"
+    assert not families & set(map(choose.family_of, all_programs())), "tests/corpus has parts of its own"
     orders = [choose.Candidate(row.package, "", "", 0, 0).order for row in rows]
     first, last = orders[:90], orders[90:110]
     assert max(first) < min(last), "parts follow the order of hashes"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Chooses 260 source packages of Debian by a rule, and splits them by family.
+"""Chooses 250 source packages of Debian by a rule, and splits them by family.
 
 usage: python -m bench.sweeps.debian.choose FOLDER
 
@@ -14,9 +14,10 @@ packages: a mirror has more of what many use. One package of a family is kept: a
 and what is behind the first hyphen. Families are in the order of how many use them, then of their hashes. C
 and C++ take turns, and within a language the sections of the archive do. What was chosen is in the order of
 hashes: 90 for training, 20 for validation, 20 for test. The tail of 30 is sealed: `make release-figures`
-opens it, once. The next 100 of the turns are the reserve: a mirror need not hold every source, and about a
-tenth of all packages do not build with clang-22. They are for training, as are those in earlier.txt, which
-were recorded by an earlier rule.
+opens it, once. The next 90 of the turns are the reserve: a mirror need not hold every source, and about a
+tenth of all packages do not build with clang-22. They are for training. Programs of tests/corpus, which has
+parts of its own, are no candidates. Those in earlier.txt were recorded by earlier rules: they are witnesses,
+and nothing learns from them.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from bench.lib import command
+from tests.corpus.programs import all_programs
 
 PARTS: Final = {"train": 90, "validation": 20, "test": 20, "sealed": 30}
-RESERVE: Final = 100
+RESERVE: Final = 90
 SIZES: Final = range(20_000, 3_000_000)
 MOST_NEEDS: Final = 20
 LEAST_USERS: Final = 5
@@ -52,6 +54,11 @@ NAME: Final = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 Row = dict[str, str]
 
 
+def family_of(name: str) -> str:
+    found = re.match(r"(?:lib)?([a-z+]*)", name)
+    return found[1] if found and len(found[1]) > 1 else name
+
+
 class Candidate(NamedTuple):
     """A package that the rule admits."""
 
@@ -64,8 +71,7 @@ class Candidate(NamedTuple):
 
     @property
     def family(self) -> str:
-        found = re.match(r"(?:lib)?([a-z+]*)", self.name)
-        return found[1] if found and len(found[1]) > 1 else self.name
+        return family_of(self.name)
 
     @property
     def order(self) -> str:
@@ -115,6 +121,7 @@ def candidates(lists: Path, suite: str) -> Iterator[Candidate]:
     (source,) = lists.glob(f"*_dists_{suite}_main_source_Sources")
     packages = list(rows(binary))
     spoken, used = languages(packages), users(packages)
+    known = set(map(family_of, all_programs()))
     for row in rows(source):
         needs = ", ".join(row.get(key, "") for key in ("Build-Depends", "Build-Depends-Arch"))
         size = sum(map(int, re.findall(r"\b[0-9a-f]{32} (\d+) ", row.get("Files", ""))))
@@ -122,9 +129,10 @@ def candidates(lists: Path, suite: str) -> Iterator[Candidate]:
         is_small = size in SIZES and needs.count(",") <= MOST_NEEDS
         is_compiled = "any" in row.get("Architecture", "").split() and row["Package"] in spoken
         has_tests = bool(TESTED.search(needs)) or "autopkgtest" in row.get("Testsuite", "")
-        is_used = used.get(row.get("Package", ""), 0) >= LEAST_USERS
+        name = row.get("Package", "")
+        is_used = used.get(name, 0) >= LEAST_USERS and family_of(name) not in known
         if is_compiled and has_tests and is_built and is_small and is_used:
-            yield Candidate(row["Package"], *spoken[row["Package"]], size, used[row["Package"]])
+            yield Candidate(name, *spoken[name], size, used[name])
 
 
 def by_section(found: list[Candidate]) -> list[Candidate]:

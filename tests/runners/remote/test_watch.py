@@ -117,3 +117,15 @@ def test_an_end_that_cannot_be_written_to_is_refused_at_once() -> None:
     with theirs, pytest.raises(PeerError, match=r"pipe:x: expected /proc/self/fd/\d+ to write to, got: "):
         pipe_watch(channel, GENEROUS)
     channel.close()
+
+
+def test_a_process_that_ends_does_not_wait_for_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Daemon threads stand still then, with or without the lock."""
+    watch = Watch("test", GENEROUS, lambda: None)
+    with monkeypatch.context() as patch, watch.lock:
+        patch.setattr("passpilot.runners.remote.watch.sys.is_finalizing", lambda: True)
+        ended = threading.Thread(target=watch.stop, daemon=True)
+        ended.start()
+        ended.join(GENEROUS)
+        assert not ended.is_alive()
+    watch.stop()
