@@ -138,7 +138,8 @@ def test_decisions_for_the_other_way_to_link_are_told(here: Path) -> None:
     link = ("-O2", "calls.c", "main.c", "-o", "program")
     for flags, told, count in (
         (("--decisions=whole", *link), f"{whole}compilation of calls.c; build with -flto", 1),
-        (("--decisions=whole", "-flto=thin", *link), f"{whole}compilation of calls.c; build with", 1),
+        # thin LTO compiles the units side by side, and either may be the first
+        (("--decisions=whole", "-flto=thin", *link), f"{whole}compilation of ", 1),
         (("--decisions=whole", "-flto", *link), "warning", 0),
         (("--decisions=sources", "-flto", *link), f"{sources}link with it; build without -flto", 1),
         (("--decisions=sources", "-O2", "-c", "calls.c"), "warning", 0),
