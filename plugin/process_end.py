@@ -34,7 +34,8 @@ def is_vulnerable(frame: FrameType | None) -> bool:
 
     In importlib's own code, which Python also calls when it frees a lock, it would be dropped. In the start
     of an extension module it would end the process: nanobind aborts when an enumeration cannot be made.
-    While a process starts, nobody would know that process (`uninterrupted`).
+    While a process starts, nobody would know that process; the end of a session would be half counted
+    (`uninterrupted`).
     """
     top = frame
     while frame is not None:
@@ -52,9 +53,9 @@ def is_vulnerable(frame: FrameType | None) -> bool:
     return False
 
 
-def uninterrupted(start: Callable[[], _T]) -> _T:
-    """Start a process that the caller must end: a signal raises its exception after this has returned."""
-    return start()
+def uninterrupted(call: Callable[[], _T]) -> _T:
+    """Call it, for example to start a process that the caller must end; signals raise exceptions later."""
+    return call()
 
 
 def guard_imports() -> None:

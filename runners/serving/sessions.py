@@ -13,6 +13,7 @@ from typing import Final
 from passpilot.features.point import Point, find_point
 from passpilot.plugin.errors import SpecMismatchError, restated
 from passpilot.plugin.failures import describe_failure, shown
+from passpilot.plugin.process_end import uninterrupted
 from passpilot.runners.base import Runner
 from passpilot.runners.plurals import counted
 from passpilot.runners.remote import wire
@@ -164,11 +165,14 @@ class Tally:
         try:
             yield count
         finally:
-            with self._lock:
-                self._total.decisions += count.decisions
-                self._total.errors += count.errors
-            if self._verbose:
-                self.notice(f"{name}: {count} in {time.monotonic() - begin:.1f} s")
+            uninterrupted(lambda: self._end(name, count, time.monotonic() - begin))
+
+    def _end(self, name: str, count: SessionCount, seconds: float) -> None:
+        with self._lock:
+            self._total.decisions += count.decisions
+            self._total.errors += count.errors
+        if self._verbose:
+            self.notice(f"{name}: {count} in {seconds:.1f} s")
 
     def __str__(self) -> str:
         with self._lock:

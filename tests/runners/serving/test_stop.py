@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from passpilot.runners.attach.child import Wake, waking
+from passpilot.runners.serving.sessions import Tally
 from passpilot.runners.serving.stop import Stopped, stop_on_signals, stop_signals
 from tests.command import GENEROUS
 
@@ -50,6 +51,28 @@ def test_a_signal_stops_the_server(number: signal.Signals) -> None:
         assert stopping.is_set()
         for other in ALL:
             os.kill(os.getpid(), other)  # no signal disturbs the end
+
+
+def test_a_signal_at_the_end_of_a_session_waits_until_it_is_counted() -> None:
+    said: list[str] = []
+
+    def interrupted(line: str) -> None:
+        if "decision" in line:
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.getpid()  # Python handles the signal here
+        said.append(line)
+
+    tally = Tally(interrupted, verbose=True)
+
+    def serve() -> None:
+        with tally.session("a") as count:
+            count.decisions += 1
+        threading.Event().wait(GENEROUS)
+
+    with stop_on_signals(), pytest.raises(Stopped):
+        serve()
+    assert [line.partition(" in ")[0] for line in said] == ["session 1: a", "session 1: 1 decision, 0 errors"]
+    assert str(tally) == "1 session, 1 decision, 0 errors"
 
 
 def test_without_a_signal_all_is_as_before() -> None:
