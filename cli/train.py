@@ -216,6 +216,7 @@ def _add_modules(parser: Parser, name: str) -> None:
     add("teacher", action="append", default=[], metavar="SPEC", help=teacher)
     flips = "flip the teacher's inlining decisions in N compilations of every program (--corpus)"
     add("flips", type=count_of("flips"), default=0, metavar="N", help=flips)
+    parser.shared("lto", "with --flips, the decisions of a program's full link-time optimization")
     parser.shared("budget", "with --flips, for a program", type=SECONDS, default=1e6)
     parser.shared("root", "with --flips", default="")
     reward = f"{', '.join(REWARDS)} (native-size); of several teachers, the one with the least is followed"

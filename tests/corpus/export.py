@@ -108,7 +108,7 @@ def main() -> int:
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="among " + ", ".join(all_programs()))
     parser.add_argument("--level", choices=LEVELS, default="Oz")
     parser.add_argument("--reference", choices=REFERENCES, default="", help="flags of docs/evaluation.md")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     if unknown := [name for name in args.programs if name not in all_programs()]:
         parser.error(f"unknown program {unknown[0]!r}")
     try:

@@ -149,6 +149,7 @@ def gather_decisions(
     point: str = "inline",
     teacher: Sequence[str] = (),
     flips: int = 0,
+    lto: bool = False,
     budget: float = 1e6,
     root: str = "",
     reward: str = "native-size",
@@ -179,7 +180,7 @@ def gather_decisions(
     for file in load:
         load_file(file)
     teachers, step = _known(teacher or ("default",)), Steps(callbacks)
-    logs = _logs(inputs, output, corpus, program, part, teachers, flips)
+    logs = _logs(inputs, output, corpus, program, part, teachers, flips, lto)
     parts, rest = (_parts(split, corpus, inputs), "") if split else (None, part)
     earlier = Collected.begun(output, given)
     if logs:
@@ -188,8 +189,8 @@ def gather_decisions(
         source = Corpus.read(corpus, root)
         left = earlier.left(wanted_programs(source, program), str, step)
         with machines(engine, address, jobs, load) as where:
-            settings = FlipSettings(flips, budget, teacher=teachers[0], deadline=timeout, machines=where)
-            collected = collect_flips(source, left, settings, output, parts, rest, step, earlier)
+            how = FlipSettings(flips, budget, lto=lto, teacher=teachers[0], deadline=timeout, machines=where)
+            collected = collect_flips(source, left, how, output, parts, rest, step, earlier)
     else:
         every = chosen_modules(inputs, corpus, program, passes)
         modules = earlier.left(every, lambda module: module.program, step)
@@ -221,6 +222,7 @@ def _logs(
     part: str,
     teachers: Sequence[str],
     flips: int,
+    lto: bool,
 ) -> list[str]:
     """Check arguments of `gather_decisions`; the inputs that are logs."""
     logs = [path for path in inputs if path.endswith(".log")]
@@ -238,6 +240,8 @@ def _logs(
         raise UsageError(f"{who}: --flips works with --corpus and at most one --teacher")
     if program and not corpus:
         raise UsageError(f"{who}: --program works only with --corpus")
+    if lto and not flips:
+        raise UsageError(f"{who}: --lto works only with --flips")
     return logs
 
 

@@ -11,7 +11,9 @@ The teacher is LLVM, or a model that has learned from flips: what a decision is 
 
 from __future__ import annotations
 
+import os
 import random
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,15 +34,17 @@ from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.influence import disjoint
 from passpilot.training.tuning.reward import RewardText
-from passpilot.training.tuning.sizes import estimated_sizes
+from passpilot.training.tuning.sizes import ALLOCATED, estimated_sizes
 from passpilot.training.tuning.study import Budget, Study
 from passpilot.training.tuning.tuned_program import linked_program
 from passpilot.training.tuning.unit import UnitChoice
+from passpilot.training.tuning.whole_program import merged_program
 
 if TYPE_CHECKING:
     from passpilot.runners.python import Observation
     from passpilot.training.corpus.layout import Corpus
     from passpilot.training.tuning.study import Call
+    from passpilot.training.tuning.unit import Unit
 
 PIPELINE: Final = "default<Oz>"
 TEACHER: Final = "flips"
@@ -94,6 +98,7 @@ class FlipSettings:
             linked program.
         seed: of the order of flips.
         teacher: whose decisions are flipped: LLVM's (``default``), or those of ``onnx:FILE``.
+        lto: whether the decisions are those of lld's full link-time optimization.
         deadline: the seconds that one compilation may take.
         machines: what compiles.
     """
@@ -103,6 +108,7 @@ class FlipSettings:
     estimate: bool = False
     seed: int = 0
     teacher: str = "default"
+    lto: bool = False
     deadline: float = 600.0
     machines: Machines = field(default_factory=Machines)
 
@@ -175,22 +181,38 @@ def _program(corpus: Corpus, name: str, settings: FlipSettings) -> Iterator[Taug
     program = next((program for program in corpus.programs if program.name == name), None)
     if program is None:
         raise InputError(f"{corpus.folder}: expected the link of {name}, got its modules alone")
-    linked = linked_program(corpus, program, PIPELINE, RewardText.parse("text"))
+    reward = RewardText.parse(ALLOCATED)
+    if settings.lto:
+        linked = merged_program(corpus, program, reward, settings.machines.jobs)
+        names = [name]
+    else:
+        linked = linked_program(corpus, program, PIPELINE, reward)
+        names = list(program.modules)
     engine = Engine(linked.units, settings.machines, settings.deadline)
     measure = estimated_sizes if settings.estimate else linked.measure
     study = Study(linked.units, engine, measure, Budget(seconds=settings.seconds))
     teacher = None if settings.teacher == "default" else OnnxDecider(settings.teacher)
     worths = flip_worths(study, settings.rounds, settings.seed, teacher)
-    modules = [
-        TaughtModule(name, module, str(corpus.units[module].bitcode), PIPELINE) for module in program.modules
-    ]
     teaching = Teaching(teachers=(settings.teacher,), deadline=settings.deadline, machines=settings.machines)
-    for number, taught in enumerate(gather(modules, teaching)):
-        if isinstance(taught, Error):
-            yield taught
-            continue
-        own = {call: worth for (unit, call), worth in worths.items() if unit == number}
-        yield Taught(taught.module, judged(taught.rows, own), TEACHER, {})
+    with tempfile.TemporaryDirectory(prefix="passpilot-flips-") as folder:
+        modules = [
+            TaughtModule(name, module, _written(unit, folder, number), unit.pipeline)
+            for number, (module, unit) in enumerate(zip(names, linked.units, strict=True))
+        ]
+        for number, taught in enumerate(gather(modules, teaching)):
+            if isinstance(taught, Error):
+                yield taught
+                continue
+            own = {call: worth for (unit, call), worth in worths.items() if unit == number}
+            yield Taught(taught.module, judged(taught.rows, own), TEACHER, {})
+
+
+def _written(unit: Unit, folder: str, number: int) -> str:
+    """The file of a unit's module."""
+    path = os.path.join(folder, f"{number}.bc")
+    with open(path, "wb") as file:
+        file.write(unit.module.bitcode())
+    return path
 
 
 def judged(rows: DecisionRows, worths: Mapping[CallKey, float]) -> DecisionRows:

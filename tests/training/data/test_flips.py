@@ -23,6 +23,7 @@ from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.reward import RewardText
 from passpilot.training.tuning.tuned_program import linked_program
 from passpilot.training.tuning.unit import LLVMS_OWN, UnitChoice
+from passpilot.training.tuning.whole_program import merged_program
 from tests.command import passpilot, refused
 from tests.training.evaluation.small import change, corpus
 
@@ -32,12 +33,17 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return corpus(tmp_path_factory.mktemp("small"))
 
 
-def test_a_gain_is_what_the_linker_sees(small: Path) -> None:
+@pytest.mark.parametrize("lto", [False, True])
+def test_a_gain_is_what_the_linker_sees(small: Path, lto: bool) -> None:
     read = Corpus.read(small)
-    found = list(gather_flips(read, ["count"], FlipSettings(8, machines=Machines(2))))
+    found = list(gather_flips(read, ["count"], FlipSettings(8, lto=lto, machines=Machines(2))))
     assert found
     (program,) = (each for each in read.programs if each.name == "count")
-    made = linked_program(read, program, "default<Oz>", RewardText.parse("text"))
+    reward = RewardText.parse("allocated")
+    if lto:
+        made = merged_program(read, program, reward, 2)
+    else:
+        made = linked_program(read, program, "default<Oz>", reward)
     engine = Engine(made.units, Machines(2))
     plain = engine.compile([(number, LLVMS_OWN) for number in range(len(made.units))])
     base = made.measure([each for each in plain if not isinstance(each, Error)]).total

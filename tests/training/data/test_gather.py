@@ -92,6 +92,7 @@ def test_the_command_gathers_logs(program: Path, tmp_path: Path) -> None:
         (("in.bc", "--split=none.toml"), "expected modules, got in.bc: No such file"),
         (("in.bc", "a.log"), "give logs or modules, not both"),
         (("in.bc", "--program=a"), "--program works only with --corpus"),
+        (("in.bc", "--lto"), "--lto works only with --flips"),
     ],
 )
 def test_wrong_command_lines_are_refused(arguments: tuple[str, ...], error: str, tmp_path: Path) -> None:
