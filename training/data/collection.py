@@ -177,8 +177,7 @@ def gather_decisions(
         Error: a file cannot be read or written, or nothing is decided.
     """
     given = {name: value for name, value in locals().items() if name not in _BESIDE}
-    for file in load:
-        load_file(file)
+    list(map(load_file, load))
     teachers, step = _known(teacher or ("default",)), Steps(callbacks)
     logs = _logs(inputs, output, corpus, program, part, teachers, flips, lto)
     parts, rest = (_parts(split, corpus, inputs), "") if split else (None, part)
