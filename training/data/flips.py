@@ -11,9 +11,7 @@ The teacher is LLVM, or a model that has learned from flips: what a decision is 
 
 from __future__ import annotations
 
-import os
 import random
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +32,7 @@ from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.influence import disjoint
 from passpilot.training.tuning.reward import RewardText
-from passpilot.training.tuning.sizes import ALLOCATED, estimated_sizes
+from passpilot.training.tuning.sizes import ALLOCATED
 from passpilot.training.tuning.study import Budget, Study
 from passpilot.training.tuning.tuned_program import linked_program
 from passpilot.training.tuning.unit import UnitChoice
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
     from passpilot.runners.python import Observation
     from passpilot.training.corpus.layout import Corpus
     from passpilot.training.tuning.study import Call
-    from passpilot.training.tuning.unit import Unit
 
 PIPELINE: Final = "default<Oz>"
 TEACHER: Final = "flips"
@@ -94,8 +91,6 @@ class FlipSettings:
     Attributes:
         rounds: compilations of a program, after that with LLVM's own decisions.
         seconds: the time for a program, after which no more compilation begins.
-        estimate: whether the sum over objects counts, of functions with copies the first one, and not the
-            linked program.
         seed: of the order of flips.
         teacher: whose decisions are flipped: LLVM's (``default``), or those of ``onnx:FILE``.
         lto: whether the decisions are those of lld's full link-time optimization.
@@ -105,7 +100,6 @@ class FlipSettings:
 
     rounds: int
     seconds: float = float("inf")
-    estimate: bool = False
     seed: int = 0
     teacher: str = "default"
     lto: bool = False
@@ -184,35 +178,24 @@ def _program(corpus: Corpus, name: str, settings: FlipSettings) -> Iterator[Taug
     reward = RewardText.parse(ALLOCATED)
     if settings.lto:
         linked = merged_program(corpus, program, reward, settings.machines.jobs)
-        names = [name]
     else:
         linked = linked_program(corpus, program, PIPELINE, reward)
-        names = list(program.modules)
+    names = (name,) if settings.lto else program.modules
     engine = Engine(linked.units, settings.machines, settings.deadline)
-    measure = estimated_sizes if settings.estimate else linked.measure
-    study = Study(linked.units, engine, measure, Budget(seconds=settings.seconds))
+    study = Study(linked.units, engine, linked.measure, Budget(seconds=settings.seconds))
     teacher = None if settings.teacher == "default" else OnnxDecider(settings.teacher)
     worths = flip_worths(study, settings.rounds, settings.seed, teacher)
+    modules = [
+        TaughtModule(name, module, "", unit.pipeline, unit.module.bitcode())
+        for module, unit in zip(names, linked.units, strict=True)
+    ]
     teaching = Teaching(teachers=(settings.teacher,), deadline=settings.deadline, machines=settings.machines)
-    with tempfile.TemporaryDirectory(prefix="passpilot-flips-") as folder:
-        modules = [
-            TaughtModule(name, module, _written(unit, folder, number), unit.pipeline)
-            for number, (module, unit) in enumerate(zip(names, linked.units, strict=True))
-        ]
-        for number, taught in enumerate(gather(modules, teaching)):
-            if isinstance(taught, Error):
-                yield taught
-                continue
-            own = {call: worth for (unit, call), worth in worths.items() if unit == number}
-            yield Taught(taught.module, judged(taught.rows, own), TEACHER, {})
-
-
-def _written(unit: Unit, folder: str, number: int) -> str:
-    """The file of a unit's module."""
-    path = os.path.join(folder, f"{number}.bc")
-    with open(path, "wb") as file:
-        file.write(unit.module.bitcode())
-    return path
+    for number, taught in enumerate(gather(modules, teaching)):
+        if isinstance(taught, Error):
+            yield taught
+            continue
+        own = {call: worth for (unit, call), worth in worths.items() if unit == number}
+        yield Taught(taught.module, judged(taught.rows, own), TEACHER, {})
 
 
 def judged(rows: DecisionRows, worths: Mapping[CallKey, float]) -> DecisionRows:

@@ -48,12 +48,14 @@ class TaughtModule:
         name: its name, for the shard.
         path: its file.
         pipeline: the passes to run.
+        code: its bitcode, if it has no file.
     """
 
     program: str
     name: str
     path: str
     pipeline: str
+    code: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def gather(
 def _taught(module: TaughtModule, teaching: Teaching) -> Taught:
     """Compile with all teachers, in a process of its own."""
     try:
-        code = read_regular(module.path)
+        code = module.code or read_regular(module.path)
     except OSError as error:
         raise InputError(f"expected to read {module.path}, got: {error.strerror}") from error
     several = len(teaching.teachers) > 1

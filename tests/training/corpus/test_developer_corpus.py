@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 
 import pytest
 
+from bench.lib import ROOT
 from passpilot.training.corpus.partition import PARTS, SplitFile
+from tests.command import run
 from tests.corpus.fetch import configured
 from tests.corpus.programs import DRIVERS, Program, all_programs, programs
 from tests.corpus.shared import SPLIT
@@ -60,3 +63,11 @@ def test_a_template_of_cmake_is_filled_in() -> None:
     template = "#cmakedefine A 1\n#cmakedefine B 1\n#cmakedefine01 C\n#cmakedefine01 D\n#define E @E@ ${F}x\n"
     made = configured(template, {"A": "yes", "C": "1", "E": "5", "F": "6"})
     assert made == "#define A 1\n/* #undef B */\n#define C 1\n#define D 0\n#define E 5 6x\n"
+
+
+@pytest.mark.parametrize("option", ["--level=O2", "--reference=R2"])
+def test_the_export_takes_names_behind_options(option: str) -> None:
+    command = [sys.executable, "-m", "tests.corpus.export", "corpus", option, "zstd", "nothing"]
+    done = run(*command, cwd=ROOT)
+    assert done.code == 2
+    assert done.err.endswith("error: unknown program 'nothing'\n")
